@@ -133,6 +133,7 @@ def test_extras_hold_what_the_errors_promise_and_all_holds_every_one() -> None:
     text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     named = {"grpc": "pyspark[connect]", "sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
+    named |= {"prometheus_client": "prometheus-client", "starlette": "fastapi"}
     for module, extra in EXTRAS.items():
         package = module.partition(".")[0]
         assert any(line.startswith(named.get(package, package)) for line in extras[extra])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         noise,
         plan,
         privacy,
+        remote,
         statistics,
         stream,
         workload,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.curator.asking.choices import choose_epsilon
     from discreet.plan.model.schema import Limits
     from discreet.privacy import Budget
+    from discreet.remote import connect
     from discreet.sql.frame import (
         correlation,
         count,
@@ -57,6 +59,7 @@ _NAMES = {
     "Budget": "discreet.privacy",
     "Curator": "discreet.curator",
     "choose_epsilon": "discreet.curator.asking.choices",
+    "connect": "discreet.remote",
     "Limits": "discreet.plan.model.schema",
     **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.sql.frame"),
     **dict.fromkeys(("maximum", "median", "minimum", "mode", "quantile"), "discreet.sql.frame"),
@@ -64,7 +67,17 @@ _NAMES = {
 }
 
 __all__ = ["Answer", "Budget", "Curator", "Limits"]
-__all__ += ["accounting", "attacks", "audit", "choose_epsilon", "correlation", "count", "count_distinct", "count_units"]
+__all__ += [
+    "accounting",
+    "attacks",
+    "audit",
+    "choose_epsilon",
+    "connect",
+    "correlation",
+    "count",
+    "count_distinct",
+    "count_units",
+]
 __all__ += ["covariance", "engines", "errors", "exact", "learn", "ledger", "local", "maximum", "mean", "mechanisms"]
 __all__ += [
     "median",
@@ -74,6 +87,7 @@ __all__ += [
     "plan",
     "privacy",
     "quantile",
+    "remote",
     "statistics",
     "stddev",
     "stream",

@@ -53,12 +53,18 @@ if not TYPE_CHECKING:
 
 EXTRAS = {
     "altair": "report",
+    "fastapi": "service",
     "grpc": "spark",
+    "jinja2": "service",
+    "joserfc": "service",
     "pandas": "frames",
     "polars": "frames",
+    "prometheus_client": "service",
     "psycopg": "postgres",
     "pyspark": "spark",
     "sklearn": "learn",
+    "starlette": "service",
+    "uvicorn": "service",
     "vl_convert": "report",
 }
 """Optional modules, and the extra of this package that installs each."""

@@ -30,7 +30,7 @@ from discreet.errors import (
 )
 from discreet.ledger import Book, Head
 from discreet.ledger.entry import seal
-from discreet.ledger.store import postgres, postgres_tables
+from discreet.ledger.store import base, postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
 from discreet.ledger.store.transaction import _seal
 from discreet.postgres_url import without
@@ -238,7 +238,7 @@ def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pyte
     with pytest.raises(InvalidParameter, match="plain name"):
         Book(f"{ledgers}?schema=a;b")
     opened(place).close()
-    run_sql(place, f"COMMENT ON SCHEMA {schema_of(place)} IS 'discreet ledger, version 2'")
+    run_sql(place, postgres_tables.version_sql(schema_of(place), base.VERSION + 1))
     with pytest.raises(LedgerError, match="newer version"):
         Book(place)
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)

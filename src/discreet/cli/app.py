@@ -91,6 +91,10 @@ COMMANDS = {
         "discreet.cli.ledgers:app",
         "Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",
     ),
+    "serve": Late(
+        "discreet.service.command:serve",
+        "Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach.",
+    ),
     "attack": Late(
         "discreet.cli.attacks:app",
         "Attack a release: who can be found in it, what can be told about them, and what noise changes.",

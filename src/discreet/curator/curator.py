@@ -54,7 +54,7 @@ class Curator:
 
     Args:
         ledger: a file of the book of accounts; "postgresql://..." for one that several machines share; ":memory:" for
-            play.
+            play; or a book that is open already.
         engine: where tables are read; else files and frames by DuckDB, embedded, and tables of a server by it.
         today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
 
@@ -68,9 +68,9 @@ class Curator:
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
     """
 
-    def __init__(self, ledger: File = ":memory:", *, engine: Engine | None = None, today: Day = None) -> None:
+    def __init__(self, ledger: File | Book = ":memory:", *, engine: Engine | None = None, today: Day = None) -> None:
         day = check.day(today=today)
-        self._book = Book(os.fspath(ledger))
+        self._book = ledger if isinstance(ledger, Book) else Book(os.fspath(ledger))
         self._engine = engine if engine is not None else by_source()
         self._catalog = Catalog(self._book, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)

@@ -425,6 +425,11 @@ class Book:
         """Whether the book is read-only until a steward resumes it."""
         return self._journal.frozen()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether this process writes no more until it is started again: what it wrote last cannot be relied on."""
+        return self._journal.stopped
+
     def resume(self, *, by: str = policy.OWNER, note: str = "") -> None:
         """Lets a frozen book be written again; whoever does it answers for the charges that were lost."""
         self._journal.resume(by=name(by=by), note=text(note=note))

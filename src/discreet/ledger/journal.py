@@ -53,6 +53,11 @@ class Journal:
         self._stopped: LedgerTampered | None = None
         self._lock = threading.Lock()
 
+    @property
+    def stopped(self) -> bool:
+        """Tells whether this process writes no more: the book was found altered, or a commit failed."""
+        return self._stopped is not None or self.store.stopped
+
     def writing(self) -> _Act:
         """Opens one durable transaction on a book that is no older than what was seen before."""
         return _Act(self, None)

@@ -10,13 +10,12 @@ from discreet import check
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER, AccountState, Book
 from discreet.privacy import Budget, Loss
-from discreet.service.caller import Caller, Permission
 
 _AMOUNTS = ("epsilon", "delta", "rho")
 _LONGEST_AMOUNT = 100  # characters; an exact amount needs fewer
 
 
-def require_listed(book: Book, caller: Caller, account: str) -> AccountState:
+def require_listed(book: Book, analyst: str, account: str, project: str = "") -> AccountState:
     """Lets pass who may ask on an account: the owner, and all others only once analysts were appointed on it.
 
     The book by itself answers every name on an account without appointed analysts, since whoever holds the file in
@@ -29,20 +28,11 @@ def require_listed(book: Book, caller: Caller, account: str) -> AccountState:
         NotPermitted: for everybody else.
         InvalidParameter: if there is no such account.
     """
-    state = book.admit(account, caller.name)
-    if caller.name != OWNER and not state.listed:
+    state = book.admit(account, analyst, project)
+    if analyst != OWNER and not state.listed:
         hint = "No analysts are appointed on it yet: a steward appoints them, with a cap or without."
-        raise NotPermitted(caller.name, f"ask on account {account!r}", hint)
+        raise NotPermitted(analyst, f"ask on account {account!r}", hint)
     return state
-
-
-def admit_question(
-    book: Book, caller: Caller, account: str, arguments: Mapping[str, Any], least: Fraction
-) -> AccountState:
-    """Lets a question pass that may be charged to an account: see `require_listed` and `check_least`."""
-    caller.require(Permission.ASK)
-    check_least(arguments, least)
-    return require_listed(book, caller, account)
 
 
 def check_least(arguments: Mapping[str, Any], least: Fraction) -> None:
@@ -79,14 +69,13 @@ class _Plain(str):
 
 
 def _amounts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every epsilon that a request names, also one of a learner."""
+    """Every epsilon that a request names, also that of a learner."""
     for name in ("epsilon", "max_epsilon", "profile"):
         if arguments.get(name) is not None:
             yield name, arguments[name]
-    learner = arguments.get("estimator")
-    for part in (learner, learner.get("parameters")) if isinstance(learner, Mapping) else ():
-        if isinstance(part, Mapping) and part.get("epsilon") is not None:
-            yield "epsilon", part["epsilon"]
+    learner = arguments.get("parameters") if "learner" in arguments else None
+    if isinstance(learner, Mapping) and learner.get("epsilon") is not None:
+        yield "epsilon", learner["epsilon"]
 
 
 def read_budget(given: object, *, name: str = "budget") -> Loss:

@@ -41,6 +41,7 @@ SPECIMENS: list[DiscreetError] = [
     errors.TooManyRequests("Too fast", "Wait.", retry_after=9),
     errors.ServiceUnavailable("Full", retry_after=1),
     errors.UnknownJob(),
+    errors.UnknownEntry(),
     errors.RandomnessUnavailable("None came."),
     errors.MissingExtra("vl_convert", "Drawing a chart", "report"),
 ]

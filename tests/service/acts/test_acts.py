@@ -272,6 +272,24 @@ def test_pages_have_every_entry_once(clinic: Clinic, looked_at: int, monkeypatch
         assert found == expected
 
 
+@pytest.mark.parametrize("looked_at", [1, 3, 5000])
+def test_the_newest_come_first(clinic: Clinic, looked_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    clinic.appoint()
+    mine = [clinic.charge(who, "0.01", key=f"{who} {place}") for place, who in enumerate(("ana", "ben", "ana", "ben"))]
+    monkeypatch.setattr(book_acts, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(book_acts, "_MOST_LOOKS", 10**6)
+    whole = list(range(clinic.book.head().sequence, 0, -1))
+    assert [entry.sequence for entry in clinic.acts.recent(clinic.eve)] == whole
+    assert [entry.sequence for entry in clinic.acts.recent(clinic.ana)] == [mine[2], mine[0]]
+    assert {entry.key for entry in clinic.acts.recent(clinic.sam)} == {""}
+    assert [entry.sequence for entry in clinic.acts.recent(clinic.ana, before=mine[2])] == [mine[0]]
+    assert [entry.sequence for entry in clinic.acts.recent(clinic.eve, before=5, limit=2)] == [4, 3]
+    assert clinic.acts.recent(clinic.ana, analyst="ben") == []
+    assert [each.sequence for each in clinic.acts.recent(clinic.sam, account="patients", limit=4)] == mine[::-1]
+    monkeypatch.setattr(book_acts, "_MOST_LOOKS", 1)
+    assert len(clinic.acts.recent(clinic.eve)) == min(looked_at, len(whole))  # it stops looking, and says what it has
+
+
 @pytest.mark.parametrize("bad", [{"limit": 0}, {"limit": 501}, {"after": -1}, {"limit": "5"}, {"after": 10**30}])
 def test_pages_have_limits(clinic: Clinic, bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):

@@ -338,6 +338,21 @@ def test_disabling_ends_everything_at_once(office: Office) -> None:
     assert not refused(office, text)
 
 
+def test_the_mark_of_a_disabled_person_alone_ends_everything(office: Office) -> None:
+    """Also what another process makes between the mark and the end of all that there was."""
+    session, link = office.session("ana"), office.identities.make_link(office.sam, "ana")
+    with office.identities.database.acting() as connection:
+        connection.execute("UPDATE people SET disabled = 1 WHERE name = 'ana'")
+    assert refused(office, office.texts["ana"])
+    assert [each.key_id for each in office.identities.scram_verifier("ana")] == [""]
+    with pytest.raises(NotAuthenticated):
+        office.identities.caller_of_key(office.ana.credential)
+    with pytest.raises(NotAuthenticated):
+        office.identities.authenticate_session(session)
+    with pytest.raises(NotAuthenticated):
+        office.identities.sign_in(link)
+
+
 def test_a_dump_of_the_database_lets_nobody_in(tmp_path: Path) -> None:
     path = tmp_path / "identities"
     office = Office(path=path)

@@ -89,6 +89,15 @@ def test_all_sessions_of_a_person_are_counted_together() -> None:
     assert passed(limits, other, 10) == 3
 
 
+def test_a_session_that_a_key_began_counts_as_the_key() -> None:
+    office = Office()
+    limits = RateLimits(office.identities, questions_per_day=3)
+    assert passed(limits, office.ana, 2) == 2
+    session, _ = office.identities.authenticate_session(office.identities.sign_in_with_key(office.texts["ana"]))
+    assert passed(limits, session, 10) == 1
+    assert passed(limits, office.ana, 10) == 0
+
+
 def test_failed_sign_ins_of_an_address() -> None:
     office = Office()
     limits = RateLimits(office.identities, failures_per_minute=5)

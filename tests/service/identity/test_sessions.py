@@ -125,6 +125,49 @@ def test_sessions_of_one_person_are_bounded(office: Office) -> None:
     assert [ended(office, token) for token in tokens] == [True] * 3 + [False] * LIMITS.most
 
 
+def test_a_key_begins_a_session_of_its_scope_that_ends_with_it(office: Office) -> None:
+    key_id, text = office.identities.make_key(office.sam, "ana", tables=["visits"], project="flu", expires_days=1)
+    token = office.identities.sign_in_with_key(text, replaces=office.session("ana"))
+    caller, _ = office.identities.authenticate_session(token)
+    assert (caller.name, caller.tables, caller.project) == ("ana", frozenset({"visits"}), "flu")
+    assert office.identities.is_valid(caller)
+    with pytest.raises(NotPermitted):  # a session is not the key: it replaces none
+        office.identities.rotate_key(caller, key_id)
+    office.identities.revoke_key(office.sam, key_id)
+    assert ended(office, token)
+    assert not office.identities.is_valid(caller)
+    for bad in (text, "", None, token):
+        with pytest.raises(NotAuthenticated):
+            office.identities.sign_in_with_key(bad)
+
+
+@pytest.mark.parametrize("begin", ["key", "session"])
+@pytest.mark.parametrize("end", ["revoke", "disable", "time"])
+def test_long_requests_hear_of_the_end(office: Office, begin: str, end: str) -> None:
+    token = office.identities.sign_in_with_key(office.texts["ana"])
+    caller = office.ana if begin == "key" else office.identities.authenticate_session(token)[0]
+    other = office.ben
+    assert office.identities.is_valid(caller)
+    if end == "revoke":
+        office.identities.revoke_key(office.sam, office.ana.credential)
+    elif end == "disable":
+        office.identities.disable_person(office.sam, "ana")
+    else:
+        _, text = office.identities.make_key(office.sam, "ben", expires_days=900)
+        other = office.identities.authenticate_key(text)
+        office.clock.now += 90 * 86400
+    assert not office.identities.is_valid(caller)
+    assert office.identities.is_valid(other)
+
+
+def test_looking_whether_a_session_lasts_is_no_use_of_it(office: Office) -> None:
+    caller, _ = office.identities.authenticate_session(office.session("ana"))
+    for _ in range(4):
+        office.clock.now += LIMITS.idle / 4
+        alive = office.identities.is_valid(caller)
+    assert not alive
+
+
 def test_who_a_provider_has_proven_must_be_known(office: Office) -> None:
     token = office.identities.sign_in_known("ana")
     assert office.identities.authenticate_session(token)[0].name == "ana"

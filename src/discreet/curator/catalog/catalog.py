@@ -6,7 +6,8 @@ A question is bound to the catalog: parsed with what is declared about its table
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -239,6 +240,21 @@ class Catalog:
         if lookup(name, self._public) is not None:
             raise UnsupportedQuery(f"Table {name!r} needs no private answer.", "It is public: query it directly.")
         raise UnknownTable(name, self._protected)
+
+    def source(self, name: str) -> Any:
+        """Returns what a protected table was made of.
+
+        Raises:
+            UnknownTable: if it is not here.
+        """
+        return self._sources[self.schema(name).name][0]
+
+    def showing(self, names: Container[str]) -> Catalog:
+        """Returns a catalog of the same book and engine in which a question finds some of the tables only."""
+        part = copy(self)
+        part._protected = {name: schema for name, schema in self._protected.items() if name in names}
+        part._public = {name: schema for name, schema in self._public.items() if name in names}
+        return part
 
     def account_of(self, name: str) -> str:
         """Returns the account of a table in the book, or the account of that name.

@@ -71,11 +71,18 @@ def check_known(config: Config) -> None:
             raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
 
 
-def enrol(config: Config, catalog: Catalog, book: Book) -> None:
+def enrol(config: Config, catalog: Catalog, book: Book, *, book_decides: bool = False) -> None:
     """Hands every declaration of a file to a catalog and its book.
 
     Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
     people whom it protects, and whoever changes it does so on purpose.
+
+    Args:
+        config: what is declared.
+        catalog: of the tables.
+        book: of the accounts.
+        book_decides: whether budgets and caps that are in the book stay as they are, whatever the file says: stewards
+            change them elsewhere, and the file tells what they were at first.
 
     Raises:
         InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
@@ -83,17 +90,19 @@ def enrol(config: Config, catalog: Catalog, book: Book) -> None:
     """
     known = book.accounts()
     for account, budget in config.budgets.items():
-        if account in known:
+        if account in known and not book_decides:
             _check_budget(account, budget, book.balance(account).total)
     for public in config.public:
         register(catalog, public)
     for table in config.tables:
         with _naming(f"tables.{table.name}", account=table.account):
-            _protect(catalog, table, config)
+            _protect(catalog, table, None if book_decides and table.account in known else config.budgets[table.account])
     for analyst in config.analysts:
-        _appoint(book, analyst)
+        if not (book_decides and book.role(analyst.account, analyst.name)):
+            _appoint(book, analyst)
     for project in config.projects:
-        if book.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
+        present = book.allotted(project.name, account=project.account)
+        if present != project.cap and not (book_decides and present):  # every allotment is an entry
             book.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
 
@@ -110,13 +119,13 @@ def register(registry: Registry, public: PublicTable) -> None:
         registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
 
 
-def _protect(catalog: Catalog, table: Table, config: Config) -> None:
+def _protect(catalog: Catalog, table: Table, budget: Loss | None) -> None:
     catalog.protect(
         str(table.source),
         name=table.name,
         unit=table.unit,
         account=table.account,
-        budget=config.budgets[table.account],
+        budget=budget,
         **table.declared,
     )
 

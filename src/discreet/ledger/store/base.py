@@ -190,6 +190,11 @@ class Store(ABC):
     def reading(self) -> AbstractContextManager[Transaction]:
         """Opens a view of one state of the book, which does not hinder writers."""
 
+    @property
+    def stopped(self) -> bool:
+        """Tells whether this process writes no more, because what it wrote may or may not be on the disk."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Lets go of the database."""

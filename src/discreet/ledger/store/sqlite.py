@@ -137,8 +137,13 @@ class SqliteStore(Store):
         self._remembered = None  # until what follows is committed
         return self._rows
 
+    @property
+    def stopped(self) -> bool:
+        """See `Store.stopped`: a commit failed, and whether it is there will be known after a restart."""
+        return bool(_BROKEN) and self.path in _BROKEN and self.path != MEMORY
+
     def _begin_now(self) -> None:
-        if _BROKEN and self.path in _BROKEN and self.path != MEMORY:
+        if self.stopped:
             raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
         self._refuse_moved_file()
         self._cursor.execute("BEGIN IMMEDIATE")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hmac
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
@@ -23,7 +23,7 @@ SESSION = "session:"
 
 _KEY_MARK = "@"  # between a session's own id and that of its key
 _STEP = 60.0  # seconds between two notes that a session is in use
-_FOUND = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person WHERE s.hash = ?"
+_SESSIONS = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,15 @@ class SessionLimits:
     absolute: float = 12 * 3600.0
     link: float = 15 * 60.0
     most: int = 20
+
+
+def key_of_session(credential: str) -> str:
+    """Returns the public id of the key that a session was begun with; "" if there was none.
+
+    >>> key_of_session("session:5e55@3f9a2b1c"), key_of_session("session:5e55")
+    ('3f9a2b1c', '')
+    """
+    return credential.partition(_KEY_MARK)[2]
 
 
 def csrf_of(session: str) -> str:
@@ -115,8 +124,8 @@ def end_session(connection: sqlite3.Connection, text: object) -> None:
 def find_session(database: IdentityDatabase, text: object, limits: SessionLimits, now: float) -> Caller | None:
     """Returns who a session's token stands for, if it may be used now, and notes the use."""
     mark = hashed(text if isinstance(text, str) else "")
-    row = database.row(_FOUND, mark)
-    if row is None or row["disabled"] is not None or now >= row["expires"] or now >= row["used"] + limits.idle:
+    row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
+    if row is None or not _lasts(row, limits, now):
         return None
     if now - row["used"] >= _STEP:
         with database.counting() as connection:
@@ -124,16 +133,21 @@ def find_session(database: IdentityDatabase, text: object, limits: SessionLimits
     return _caller(database, row, now)
 
 
+def is_alive(database: IdentityDatabase, credential: str, limits: SessionLimits, now: float) -> bool:
+    """Tells whether the session of a credential may still be used; that is no use of it."""
+    row = database.row(f"{_SESSIONS} WHERE s.id = ?", credential.removeprefix(SESSION))
+    return row is not None and _lasts(row, limits, now) and _caller(database, row, now) is not None
+
+
+def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
+    return bool(row["disabled"] is None and now < row["expires"] and now < row["used"] + limits.idle)
+
+
 def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller | None:
     """Who has a session: within the scope of the key that began it, and no longer than that may be used."""
-    _, began, key_id = row["id"].partition(_KEY_MARK)
-    key = find_by_id(database, key_id, now) if began else None
-    if began and (key is None or key.person != row["person"]):
+    key_id = key_of_session(row["id"])
+    key = find_by_id(database, key_id, now) if key_id else None
+    if key_id and (key is None or key.person != row["person"]):
         return None
-    return Caller(
-        name=row["person"],
-        role=ServiceRole(row["role"]),
-        credential=f"{SESSION}{row['id']}",
-        tables=None if key is None else key.tables,
-        project="" if key is None else key.project,
-    )
+    caller = Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
+    return caller if key is None else replace(caller, tables=key.tables, project=key.project)

@@ -93,6 +93,13 @@ class Identities:
         """
         return _proven(access_keys.find_by_id(self.database, key_id, self.clock()))
 
+    def is_valid(self, caller: Caller) -> bool:
+        """Tells whether what a caller has shown is still valid: for requests that take long."""
+        now = self.clock()
+        if caller.credential.startswith(browser_sessions.SESSION):
+            return browser_sessions.is_alive(self.database, caller.credential, self._limits, now)
+        return access_keys.find_by_id(self.database, caller.credential, now) is not None
+
     def scram_verifier(self, user: str) -> list[scram.Verifier]:
         """Returns what proves the keys of a name, for `scram.Exchange`; at least one, whoever is asked for."""
         salt = scram.salt_for(user, self._salts)

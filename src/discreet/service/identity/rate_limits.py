@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from discreet.errors import TooManyRequests
 from discreet.service.caller import Caller
 from discreet.service.identity.access_keys import lineage
-from discreet.service.identity.browser_sessions import SESSION
+from discreet.service.identity.browser_sessions import SESSION, key_of_session
 from discreet.service.identity.identities import Identities
 
 MOST_BUCKETS = 10_000
@@ -167,9 +167,13 @@ class RateLimits:
 
 
 def counted(caller: Caller) -> str:
-    """Returns what limits count of a caller: a key with those that replaced it, or all sessions of a person."""
+    """Returns what limits count of a caller: a key with those that replaced it, or all sessions of a person.
+
+    A session that was begun with a key counts as the key.
+    """
     if caller.credential.startswith(SESSION):
-        return f"{SESSION}{caller.name}"
+        key = key_of_session(caller.credential)
+        return lineage(key) if key else f"{SESSION}{caller.name}"
     return lineage(caller.credential)
 
 

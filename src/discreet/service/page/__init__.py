@@ -18,9 +18,18 @@ from discreet.service.acts import Acts
 from discreet.service.caller import Permission
 from discreet.service.desk import Desk
 from discreet.service.identity import Identities, RateLimits
+from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.page.browser_guard import BrowserGuard
 from discreet.service.page.page_templates import ASSETS, asset, environment
-from discreet.service.page.routes import analyst_routes, book_routes, lab_routes, people_routes, protect_routes, sign_in
+from discreet.service.page.routes import (
+    analyst_routes,
+    book_routes,
+    lab_routes,
+    people_routes,
+    protect_routes,
+    provider_sign_in,
+    sign_in,
+)
 from discreet.service.page.visit import PageRoute, Site, rendered
 from discreet.service.settings import Settings
 
@@ -62,7 +71,7 @@ def create_page(desk: Desk, identities: Identities, acts: Acts, limits: RateLimi
         settings: of the service.
     """
     templates = environment()
-    templates.globals["navigation"] = NAVIGATION
+    templates.globals |= {"navigation": NAVIGATION, "provider": ""}
     site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
     routes = [Route(each.path, _endpoint(site, each), methods=[each.method]) for each in ROUTES]
     routes += [
@@ -70,8 +79,22 @@ def create_page(desk: Desk, identities: Identities, acts: Acts, limits: RateLimi
         Route("/sign-in", _open(site, sign_in.sign_in), methods=["POST"]),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
+    routes += _provider_routes(site)
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _missing(site)})
     return BrowserGuard(pages, settings)
+
+
+def _provider_routes(site: Site) -> list[Route]:
+    """The way to a provider of identities and back, if the settings name one."""
+    if not site.settings.oidc:
+        return []
+    provider = OpenIdSignIn.of_settings(site.identities, site.settings.oidc, site.settings.folder)
+    pages = provider_sign_in.ProviderSignIn(provider)
+    site.templates.globals["provider"] = provider_sign_in.AWAY
+    return [
+        Route(provider_sign_in.AWAY, _open(site, pages.leave), methods=["GET"]),
+        Route(provider_sign_in.BACK, _open(site, pages.come_back), methods=["GET"]),
+    ]
 
 
 def _endpoint(site: Site, route: PageRoute) -> Callable[[Request], Awaitable[Response]]:

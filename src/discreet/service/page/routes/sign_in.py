@@ -44,7 +44,11 @@ async def sign_in(site: Site, request: Request) -> Response:
         return _failed(site, request, aim, FAILED, 401)
     except TooManyRequests as error:
         return _failed(site, request, aim, str(error), 429)
-    response = to(aim)
+    return give_session(to(aim), site, session)
+
+
+def give_session(response: Response, site: Site, session: str) -> Response:
+    """Puts a session into a browser: for the server only, and for requests of our own pages."""
     response.set_cookie(
         site.cookie,
         session,

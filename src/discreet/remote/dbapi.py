@@ -1,0 +1,293 @@
+"""A service as a database for Python (PEP 249): every SELECT is a question that is asked and paid.
+
+Nothing is asked before an epsilon is set: `connect(url, key=..., epsilon=0.1)`, or ``SET discreet.epsilon = 0.1``.
+Intervals are columns. `commit` does nothing, and `rollback` gives nothing back.
+
+>>> connection = connect("https://data.example", key="dk_3f9a_5ec7e7")
+>>> connection.cursor().execute("SELECT COUNT(*) AS n FROM visits")
+Traceback (most recent call last):
+discreet.remote.dbapi.ProgrammingError: No epsilon is set. Execute SET discreet.epsilon = 0.1 first, ...
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from discreet import check, errors
+from discreet.curator.asking.answer import Answer
+from discreet.curator.documents import read_answer
+from discreet.errors import DiscreetError
+from discreet.remote.http_transport import TIMEOUT
+from discreet.remote.remote_curator import RemoteCurator
+from discreet.remote.remote_curator import connect as _connect
+
+apilevel = "2.0"
+threadsafety = 1  # threads may share the module; a connection keeps its epsilon for one of them
+paramstyle = "qmark"
+
+_SET = re.compile(r"\s*SET\s+discreet\.epsilon\s*(?:=|\sTO\s)\s*'?([0-9./eE+-]+)'?\s*;?\s*", re.IGNORECASE)
+
+
+class Warning(Exception):  # noqa: A001 - the name that PEP 249 gives it
+    """Never raised: notes are in `Cursor.answer`."""
+
+
+class Error(Exception):
+    """Whatever went wrong; its cause is the error of this library."""
+
+
+class InterfaceError(Error):
+    """Something was used that is closed."""
+
+
+class DatabaseError(Error):
+    """The service refused something."""
+
+
+class DataError(DatabaseError):
+    """A value does not fit."""
+
+
+class OperationalError(DatabaseError):
+    """The service, the budget or the right to ask is missing."""
+
+
+class IntegrityError(DatabaseError):
+    """An idempotency key came back with another question."""
+
+
+class InternalError(DatabaseError):
+    """The service failed."""
+
+
+class ProgrammingError(DatabaseError):
+    """The question or a parameter is refused; nothing was spent."""
+
+
+class NotSupportedError(DatabaseError):
+    """Something that a service does not do."""
+
+
+_ERRORS: tuple[tuple[type[DiscreetError], type[DatabaseError]], ...] = (
+    (errors.KeyConflict, IntegrityError),
+    (errors.InvalidValue, DataError),
+    (errors.InvalidParameter, ProgrammingError),
+    (errors.UnsupportedQuery, ProgrammingError),
+    (errors.UnsupportedEvent, ProgrammingError),
+    (errors.UnknownTable, ProgrammingError),
+    (errors.InternalError, InternalError),
+    (DiscreetError, OperationalError),
+)
+
+
+class _TypeObject:
+    """A kind of columns, equal to the types that it has."""
+
+    def __init__(self, *types: str) -> None:
+        self._types = frozenset(types)
+
+    def __eq__(self, other: object) -> bool:
+        return other in self._types
+
+    def __hash__(self) -> int:
+        return hash(self._types)
+
+
+STRING, NUMBER, DATETIME = _TypeObject("text"), _TypeObject("int", "float", "bool"), _TypeObject("date", "timestamp")
+BINARY, ROWID = _TypeObject(), _TypeObject()
+Date, Timestamp, Time = dt.date, dt.datetime, dt.time
+Binary = bytes
+
+
+def DateFromTicks(ticks: float) -> dt.date:
+    """Returns the day of a moment in seconds since 1970."""
+    return Date(*time.localtime(ticks)[:3])
+
+
+def TimestampFromTicks(ticks: float) -> dt.datetime:
+    """Returns a moment in seconds since 1970."""
+    return Timestamp(*time.localtime(ticks)[:6])
+
+
+def TimeFromTicks(ticks: float) -> dt.time:
+    """Returns the time of day of a moment in seconds since 1970."""
+    return Time(*time.localtime(ticks)[3:6])
+
+
+def connect(
+    url: str,
+    *,
+    key: str,
+    epsilon: check.Number | None = None,
+    delta: check.Number | None = None,
+    timeout: float = TIMEOUT,
+    ca_file: str | Path | None = None,
+) -> Connection:
+    """Returns a connection; see `discreet.connect`. Every question has this epsilon and delta."""
+    with _translated():
+        return Connection(_connect(url, key=key, timeout=timeout, ca_file=ca_file), epsilon=epsilon, delta=delta)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except DiscreetError as error:
+        kind = next(made for told, made in _ERRORS if isinstance(error, told))
+        raise kind(str(error)) from error
+
+
+class Connection:
+    """What questions of one program are asked with.
+
+    Attributes:
+        curator: the service.
+        epsilon: what each question may cost; None until it is set.
+    """
+
+    Warning, Error, InterfaceError, DatabaseError, DataError = Warning, Error, InterfaceError, DatabaseError, DataError
+    OperationalError, IntegrityError, InternalError = OperationalError, IntegrityError, InternalError
+    ProgrammingError, NotSupportedError = ProgrammingError, NotSupportedError
+
+    def __init__(
+        self, curator: RemoteCurator, *, epsilon: check.Number | None = None, delta: check.Number | None = None
+    ) -> None:
+        self.curator, self.delta = curator, delta
+        self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
+        self.closed = False
+
+    def cursor(self) -> Cursor:
+        """Returns a cursor."""
+        self._require_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Does nothing: what was asked is charged."""
+        self._require_open()
+
+    def rollback(self) -> None:
+        """Does nothing: what was charged stays charged."""
+        self._require_open()
+
+    def close(self) -> None:
+        """Ends it; further use is an error."""
+        self.closed = True
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise InterfaceError("The connection is closed.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Cursor:
+    """Asks a question, and gives its rows.
+
+    Attributes:
+        description: of each column the name and the type, after a question.
+        rowcount: how many rows there are; -1 before a question.
+        arraysize: how many rows `fetchmany` gives.
+        answer: the whole answer of the last question, with its cost and notes.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.arraysize, self._closed = connection, 1, False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.description: list[tuple[Any, ...]] | None = None
+        self.rowcount, self.answer = -1, None
+        self._rows: Iterator[tuple[Any, ...]] | None = None
+
+    answer: Answer | None
+
+    def execute(self, operation: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Self:
+        """Asks a question, or sets the epsilon of those that follow.
+
+        Args:
+            operation: one SELECT, or SET discreet.epsilon = 0.1.
+            parameters: the values of ? in it.
+        """
+        self._require_open()
+        self._forget()
+        setting = _SET.fullmatch(operation)
+        with _translated():
+            if setting is not None:
+                self.connection.epsilon = check.positive(epsilon=setting[1])
+            else:
+                self._ask(operation, parameters)
+        return self
+
+    def _ask(self, question: str, parameters: Sequence[Any] | Mapping[str, Any] | None) -> None:
+        if self.connection.epsilon is None:
+            hint = "Execute SET discreet.epsilon = 0.1 first, or pass epsilon= to connect."
+            raise ProgrammingError(f"No epsilon is set. {hint}")
+        terms = {"epsilon": self.connection.epsilon, "delta": self.connection.delta}
+        document = self.connection.curator.ask_document(question, parameters=parameters or None, **terms)
+        self.answer = answer = read_answer(document)
+        unknown = (None,) * 5  # sizes, scales, and whether there are NULLs
+        self.description = [(each["name"], each["type"], *unknown) for each in document["columns"]]
+        self.rowcount = len(answer)
+        self._rows = (tuple(record[name] for name in answer.columns) for record in answer)
+
+    def executemany(self, operation: str, parameters: Sequence[Any]) -> None:
+        """Is refused: each of many questions would be paid.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        del operation, parameters
+        raise NotSupportedError("Each question is paid by itself. Call execute for each of them.")
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Returns the next row; None after the last."""
+        return next(self._open_rows(), None)
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """Returns the next rows, as many as `arraysize` unless a size is given."""
+        rows = self._open_rows()
+        wanted = range(self.arraysize if size is None else size)
+        return [row for _, row in zip(wanted, rows, strict=False)]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Returns all rows that are left."""
+        return list(self._open_rows())
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self._open_rows()
+
+    def _open_rows(self) -> Iterator[tuple[Any, ...]]:
+        self._require_open()
+        if self._rows is None:
+            raise ProgrammingError("There are no rows. Execute a SELECT first.")
+        return self._rows
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def close(self) -> None:
+        """Ends it; further use is an error."""
+        self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed or self.connection.closed:
+            raise InterfaceError("The cursor or its connection is closed.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

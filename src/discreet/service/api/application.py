@@ -1,0 +1,93 @@
+"""The API put together: `create_api` for the service, and its description in OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet.errors import ServiceUnavailable
+from discreet.service.acts import Acts
+from discreet.service.api import account_routes, job_routes, member_routes, question_routes
+from discreet.service.api.error_responses import install, json_response
+from discreet.service.api.http_guard import HttpGuard
+from discreet.service.api.metrics import Metrics
+from discreet.service.api.route_access import Limits, Offices
+from discreet.service.desk import Desk
+from discreet.service.identity import Identities
+from discreet.service.settings import Settings
+
+VERSION = "1"
+_SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the service: dk_..._..., in no other place."}
+
+_open = APIRouter(include_in_schema=False)
+
+
+def create_api(
+    desk: Desk,
+    identities: Identities,
+    acts: Acts,
+    limits: Limits,
+    settings: Settings,
+    *,
+    metrics: Metrics | None = None,
+) -> FastAPI:
+    """Returns the application that serves /v1, /healthz and /readyz; the page may be added to it.
+
+    Args:
+        desk: does work.
+        identities: tell who calls.
+        acts: read and change the book.
+        limits: count requests.
+        settings: which names it has, and whether there is TLS.
+        metrics: count requests for stewards.
+    """
+    app = FastAPI(
+        title="Discreet",
+        version=VERSION,
+        summary="Questions about private tables, answered with differential privacy and paid from budgets.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        generate_unique_id_function=lambda route: route.name,
+        redirect_slashes=False,
+    )
+    app.state.offices = Offices(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings)
+    for routes in (question_routes, job_routes, account_routes, member_routes):
+        app.include_router(routes.router)
+    app.include_router(_open)
+    install(app)
+    app.add_middleware(HttpGuard, settings=settings, metrics=metrics or Metrics())
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # the way FastAPI says to extend it
+    return app
+
+
+@_open.get("/healthz")
+async def alive() -> Response:
+    """Tells that the process is there."""
+    return json_response({"alive": True})
+
+
+@_open.get("/readyz")
+async def ready(request: Request) -> Response:
+    """Tells whether questions are taken.
+
+    Raises:
+        ServiceUnavailable: if they are not.
+    """
+    if not getattr(request.app.state.offices.desk, "ready", True):
+        raise ServiceUnavailable("Questions are not taken", "Try again later.", retry_after=5)
+    return json_response({"ready": True})
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The description, in which every route needs the key."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        made.setdefault("components", {})["securitySchemes"] = {"key": _SCHEME}
+        made["security"] = [{"key": []}]
+        app.openapi_schema = made
+    return app.openapi_schema

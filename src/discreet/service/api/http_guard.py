@@ -1,0 +1,177 @@
+"""What stands before all routes: sizes, the Host, headers that browsers obey, and one line of log for each request.
+
+Formal guarantee: whatever happens behind it, a client gets a response without a word about why, if the error is none of
+this library's own; no exception gets past it, so that no server prints what it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import InternalError
+from discreet.noise.tokens import token
+from discreet.service.api.error_responses import error_response, refusal
+from discreet.service.api.metrics import Metrics
+from discreet.service.settings import Settings
+
+MOST_BODY = 1 << 20  # bytes of a body under /v1
+MOST_HEADERS = 1 << 14  # bytes of all headers together
+_ONCE = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"transfer-encoding")
+"""Headers that stand there once, or two readers could take different ones."""
+
+SECURITY_HEADERS: Mapping[bytes, bytes] = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+}
+_TLS_ONLY = (b"strict-transport-security", b"max-age=31536000")
+_LOG = logging.getLogger("discreet.service.http")
+
+
+class HttpGuard:
+    """Middleware before an application.
+
+    Args:
+        app: what it guards.
+        settings: which names the service has, and whether it has TLS.
+        metrics: what counts requests.
+        clock: for the steward's durations.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        passage = _Passage(scope, receive, send, secure=self._settings.secure)
+        start = self._clock()
+        refused = self._refused(scope)
+        try:
+            if refused:
+                await passage.refuse(refused)
+            else:
+                await self._app(scope, passage.receive, passage.send)
+        except _TooLarge:
+            await passage.refuse(413)
+        except Exception as error:  # noqa: BLE001 - nothing may get to the server, which would print it
+            await passage.fail(error)
+        self._metrics.count(passage.route, passage.status, self._clock() - start)
+        _LOG.info("%s", json.dumps(passage.line))
+
+    def _refused(self, scope: Scope) -> int:
+        """The status of a request that is not looked at any further; 0 for all others."""
+        names = [name for name, _ in scope["headers"]]
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+            return 431
+        if any(names.count(name) > 1 for name in _ONCE) or (
+            b"content-length" in names and b"transfer-encoding" in names
+        ):
+            return 431
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or _named(hosts[0]) not in self._settings.hosts:
+            return 421
+        return 413 if _announced(scope) > MOST_BODY and is_api(scope) else 0
+
+
+class _TooLarge(Exception):
+    """A body goes on beyond what is taken."""
+
+
+class _Passage:
+    """One request on its way in, and its response on the way out."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, secure: bool) -> None:
+        self._scope, self._receive, self._send, self._secure = scope, receive, send, secure
+        self._read, self.status, self._error = 0, 0, ""
+        self.id = token(16)
+        scope.setdefault("state", {})["id"] = self.id
+
+    @property
+    def route(self) -> str:
+        """The template of the route, which holds nothing of the address."""
+        return str(getattr(self._scope.get("route"), "path", "other"))
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What is logged: nothing of what was sent, nothing that takes time into account."""
+        state = self._scope["state"]
+        known = state.get("known")
+        return {
+            "request": self.id,
+            "method": self._scope["method"] if self._scope["method"] in _METHODS else "other",
+            "route": self.route,
+            "status": self.status,
+            "credential": known.credential if known is not None else "",
+            "role": known.role.value if known is not None else "",
+            "error": self._error or state.get("error", ""),
+        }
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request" and is_api(self._scope):
+            self._read += len(message.get("body", b""))
+            if self._read > MOST_BODY:
+                raise _TooLarge
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": self._headers(message["headers"])}
+        await self._send(message)
+
+    def _headers(self, given: Any) -> list[tuple[bytes, bytes]]:
+        own = {name.lower() for name, _ in given}
+        more = [*SECURITY_HEADERS.items(), (b"x-request-id", self.id.encode()), *([_TLS_ONLY] if self._secure else [])]
+        return [*given, *((name, value) for name, value in more if name not in own)]
+
+    async def refuse(self, status: int) -> None:
+        """Answers with what HTTP itself refuses, unless something was answered before."""
+        self._error = "ServiceError"
+        if not self.status:
+            await error_response(refusal(status), status=status)(self._scope, self._receive, self.send)
+
+    async def fail(self, error: Exception) -> None:
+        """Answers that something is our fault; the log has the kind of the error, and nobody its message."""
+        self._error = type(error).__name__
+        _LOG.error("%s", json.dumps({"request": self.id, "route": self.route, "fault": self._error}))
+        if not self.status:
+            told = error_response(InternalError(), request_id=self.id)
+            await told(self._scope, self._receive, self.send)
+
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def is_api(scope: Scope) -> bool:
+    """Tells whether a request is for the API; the page has limits of its own."""
+    return str(scope["path"]).startswith("/v1")
+
+
+def _announced(scope: Scope) -> int:
+    """How long a body says it is; the largest if that is no number."""
+    texts = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(texts[0]) if texts and texts[0].isdigit() and len(texts[0]) < 16 else MOST_BODY + 1 if texts else 0
+
+
+def _named(host: bytes) -> str:
+    """The name of a Host header, without its port."""
+    text = host.decode("latin-1").lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0] if text.count(":") == 1 else text

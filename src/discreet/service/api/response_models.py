@@ -1,0 +1,300 @@
+"""What responses hold, for the description of the API; documents are made elsewhere, and sent as they are."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from discreet.curator.documents.json_values import Document
+from discreet.service.api.answer_forms import ARROW, CSV
+from discreet.service.desk import JobState, JobStatus, Operation
+
+Responses = dict[int | str, dict[str, Any]]
+Cell = bool | int | float | str | None
+Figure = list[float | str]
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="allow")  # documents may tell more in later versions
+
+
+class ErrorModel(_Told):
+    """An error: the name of its class, what to read, what to do, and the fields of its class."""
+
+    error: str
+    message: str
+    hint: str
+
+
+class LossModel(_Told):
+    """An amount of privacy, printed and exact: ratios such as "1/10"."""
+
+    text: str
+    epsilon: str | None = None
+    delta: str | None = None
+    rho: str | None = None
+
+
+class RemainingModel(LossModel):
+    """What is left, and the largest pure question that is still possible."""
+
+    largest_epsilon: str
+
+
+class ColumnModel(_Told):
+    """A column of an answer."""
+
+    name: str
+    type: Literal["int", "float", "text", "bool", "date", "timestamp"]
+
+
+class AnswerModel(_Told):
+    """An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity"."""
+
+    kind: Literal["answer"]
+    columns: list[ColumnModel]
+    rows: list[list[Cell]]
+    cost: LossModel
+    remaining: RemainingModel
+    event: dict[str, Any]
+    replayed: bool
+    notes: list[str]
+    confidence: str
+    private: bool
+    scope: str
+    whole: list[str]
+    coverage: dict[str, Any] | None
+    totals: list[list[str]]
+    receipt: dict[str, Any] | None
+
+
+class AnswersModel(_Told):
+    """Answers that were asked together."""
+
+    kind: Literal["answers"]
+    answers: list[AnswerModel]
+
+
+class ExplanationModel(_Told):
+    """A question before it is asked."""
+
+    kind: Literal["explanation"]
+    columns: list[ColumnModel]
+    account: str
+    unit: str
+    cost: LossModel | None
+    remaining: LossModel
+    errors: dict[str, float | str]
+    confidence: str
+    rows: int
+    limits: dict[str, int]
+    notes: list[str]
+    free: str | None
+    pending: bool
+    caps: dict[str, LossModel]
+    refusal: str | None
+    facts: dict[str, str]
+    text: str
+
+
+class ChoicesModel(_Told):
+    """Budgets side by side."""
+
+    kind: Literal["choices"]
+    confidence: str
+    rows: int
+    choices: list[dict[str, Any]]
+    text: str
+
+
+class ProfileModel(_Told):
+    """A paid portrait of a table; figures are value, low, high."""
+
+    kind: Literal["profile"]
+    table: str
+    epsilon: str
+    people: Figure
+    text: str
+
+
+class TrainedModel(_Told):
+    """A fitted learner: `model` is the text that `discreet.learn.load` reads."""
+
+    kind: Literal["model"]
+    learner: str
+    model: str
+    columns: list[str]
+    cost: LossModel
+    remaining: RemainingModel
+    replayed: bool
+    notes: list[str]
+
+
+class FitPlanModel(_Told):
+    """What a fit would release and cost."""
+
+    kind: Literal["fit plan"]
+    learner: str
+    features: list[str]
+    cost: LossModel | None
+    remaining: LossModel
+    notes: list[str]
+    free: bool
+    refusal: str | None
+    text: str
+
+
+class TableModel(_Told):
+    """The public facts about a table."""
+
+    name: str
+    protected: bool
+    columns: list[dict[str, Any]]
+
+
+class TablesModel(_Told):
+    """The tables that a key is for."""
+
+    tables: list[TableModel]
+
+
+class JobModel(_Told):
+    """Work that is waited for elsewhere."""
+
+    id: str
+    operation: Literal[tuple(each.value for each in Operation)]  # type: ignore[valid-type]  # they would be spelled out
+    state: Literal[tuple(each.value for each in JobState)]  # type: ignore[valid-type]  # they would be spelled out
+    stage: str
+    document: dict[str, Any] | None
+    error: ErrorModel | None
+
+
+class BudgetsModel(_Told):
+    """The accounts that a caller sees, with their own part of each."""
+
+    budgets: list[dict[str, Any]]
+
+
+class HistoryModel(_Told):
+    """A page of entries of the book, and where the next one begins."""
+
+    entries: list[dict[str, Any]]
+    next: int | None
+
+
+class CertificateModel(_Told):
+    """What was promised about one charged question."""
+
+    kind: Literal["certificate"]
+    sequence: int
+    hash: str
+    guarantee: str
+
+
+class HeadModel(_Told):
+    """The head of the book: kept elsewhere, it anchors all entries before it."""
+
+    head: str
+
+
+class BalanceModel(_Told):
+    """The figures of an account."""
+
+    total: LossModel
+    remaining: RemainingModel
+
+
+class PersonModel(_Told):
+    """Somebody who is known."""
+
+    name: str
+    role: str
+
+
+class PeopleModel(_Told):
+    """Everybody who is known."""
+
+    people: list[PersonModel]
+
+
+class KeyModel(_Told):
+    """What may be told about a key."""
+
+    id: str
+    person: str
+
+
+class KeysModel(_Told):
+    """Keys, in use or not."""
+
+    keys: list[KeyModel]
+
+
+class NewKeyModel(_Told):
+    """A new key: its public id, and the key itself, which is shown this once."""
+
+    id: str
+    key: str
+
+
+def job_document(status: JobStatus) -> Document:
+    """Returns a job as JSON."""
+    return {
+        "id": status.id,
+        "operation": status.operation.value,
+        "state": status.state.value,
+        "stage": status.stage,
+        "document": status.document,
+        "error": status.error,
+    }
+
+
+def result(model: type[BaseModel], status: int = 200) -> Responses:
+    """Returns the description of a route that gives one kind of document, or an error."""
+    return {status: {"model": model, "description": _sentence(model)}, **_ERRORS}
+
+
+def work_result(model: type[BaseModel], *, forms: bool = False) -> Responses:
+    """Returns the description of a route that does work: a document, perhaps in several forms, or a job."""
+    more: dict[str, Any] = {}
+    if forms:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        more = {"content": {CSV: {"schema": {"type": "string"}}, ARROW: binary}}
+    done = {200: {"model": model, "description": _sentence(model), **more}}
+    return {**done, 202: {"model": JobModel, "description": "A job that has begun."}, **_ERRORS}
+
+
+def events_result() -> Responses:
+    """Returns the description of a route that gives server-sent events."""
+    stream = {"text/event-stream": {"schema": {"type": "string"}}}
+    return {200: {"description": "Events named status, each with a job as its data.", "content": stream}, **_ERRORS}
+
+
+def _sentence(model: type[BaseModel]) -> str:
+    return (model.__doc__ or "").partition("\n")[0]
+
+
+_ERRORS: Responses = {
+    status: {"model": ErrorModel, "description": words}
+    for status, words in {
+        400: "The request is not usable.",
+        401: "No valid key was shown.",
+        402: "The budget does not suffice; nothing was spent.",
+        403: "The role or the appointment does not allow it.",
+        404: "There is no such thing, or it is not the caller's.",
+        406: "None of the accepted forms can be had; nothing was spent.",
+        409: "The idempotency key belongs to another request; nothing was spent.",
+        413: "The body is too large.",
+        415: "The body is no JSON.",
+        421: "This name is not one of the service's.",
+        422: "The request is refused; nothing was spent.",
+        423: "The caller's failure credits are used up.",
+        424: "The question could not be answered; its charge stays.",
+        429: "Too many requests; see Retry-After.",
+        431: "The headers are too large, or one stands there twice.",
+        500: "A fault of the service's.",
+        501: "Something optional is not installed on the server.",
+        503: "The service is full, stopping, or cannot rely on its book.",
+    }.items()
+}

@@ -1,0 +1,197 @@
+"""What each route needs, and who gets through: the key is proven before the body is read.
+
+`NEEDS` is the one table. A route that is not in it cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+from fastapi import Depends, Header
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet.errors import InternalError, NotAuthenticated
+from discreet.ledger.serialization import LONGEST_NAME
+from discreet.ledger.serialization import name as checked_name
+from discreet.service.acts import Acts
+from discreet.service.api.exact_json import ExactRequest
+from discreet.service.caller import Caller, Permission
+from discreet.service.desk import Desk
+from discreet.service.identity import Identities
+from discreet.service.settings import Settings
+
+LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
+
+
+class Limits(Protocol):
+    """What `RateLimits` offers here."""
+
+    def admit(self, caller: Caller, charging: bool) -> None:
+        """Counts a request."""
+
+    def admit_stranger(self, address: str) -> None:
+        """Lets an address show a key."""
+
+    def note_failure(self, address: str) -> None:
+        """Counts a key that proved nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a route needs.
+
+    Attributes:
+        permission: of the caller's role.
+        charges: whether it may spend: then it counts as one of the day's questions.
+    """
+
+    permission: Permission
+    charges: bool = False
+
+
+_ASKS = Need(permission=Permission.ASK, charges=True)
+_PLANS, _OWN = Need(permission=Permission.PLAN), Need(permission=Permission.SEE_OWN)
+_STEWARD, _PEOPLE = Need(permission=Permission.STEWARD), Need(permission=Permission.MANAGE_PEOPLE)
+_TABLES, _VERIFY = Need(permission=Permission.SEE_TABLES), Need(permission=Permission.VERIFY)
+
+NEEDS: Mapping[str, Need] = {
+    **dict.fromkeys(("list_tables", "get_table"), _TABLES),
+    **dict.fromkeys(("explain", "rehearse", "choose_epsilon", "plan_fit"), _PLANS),
+    **dict.fromkeys(("ask", "ask_many", "profile", "fit"), _ASKS),
+    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), _OWN),
+    **dict.fromkeys(("list_budgets", "get_history", "get_certificate", "list_keys", "rotate_key"), _OWN),
+    **dict.fromkeys(("verify", "get_anchor"), _VERIFY),
+    **dict.fromkeys(("amend", "renew", "unlock", "appoint", "allot"), _STEWARD),
+    **dict.fromkeys(("list_people", "make_person", "disable_person", "make_key", "revoke_key"), _PEOPLE),
+}
+"""What every route needs, by the name of its function, which is its id in OpenAPI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offices:
+    """What routes work with."""
+
+    desk: Desk
+    identities: Identities
+    acts: Acts
+    limits: Limits
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request of somebody who was let through.
+
+    Attributes:
+        caller: who.
+        offices: what it is done with.
+        accept: the Accept header.
+        key: the idempotency key, if there is one.
+    """
+
+    caller: Caller
+    offices: Offices
+    accept: str
+    key: str | None
+
+
+class SecuredRoute(APIRoute):
+    """A route that lets nobody through without what `NEEDS` says."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:
+        if endpoint.__name__ not in NEEDS:
+            raise InternalError(f"Nothing says what {endpoint.__name__} needs.")
+        self.need = NEEDS[endpoint.__name__]
+        super().__init__(path, endpoint, **how)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Returns what handles a request: first who it is, then what it holds."""
+        handle, need, takes_body = super().get_route_handler(), self.need, self.body_field is not None
+
+        async def guarded(request: Request) -> Response:
+            request.state.caller = admitted(request, need)
+            if takes_body and _type_of(request) != "application/json":
+                raise HTTPException(415)
+            exact = ExactRequest(request.scope, request.receive)
+            await exact.body()  # here, where one that is too large is told from one that is malformed
+            return await handle(exact)
+
+        return guarded
+
+
+def offices(request: Request) -> Offices:
+    """Returns what the application was made with."""
+    found: Offices = request.app.state.offices
+    return found
+
+
+def admitted(request: Request, need: Need) -> Caller:
+    """Returns who calls, if they may, and counts the request.
+
+    Raises:
+        NotAuthenticated: if the key proves nothing.
+        NotPermitted: if the role does not allow it.
+        TooManyRequests: if it is one too many.
+    """
+    known, address = offices(request), request.client.host if request.client else ""
+    known.limits.admit_stranger(address)
+    try:
+        caller = known.identities.authenticate_key(_shown(request))
+    except NotAuthenticated:
+        known.limits.note_failure(address)
+        raise
+    request.state.known = caller  # for the log, whatever comes of it
+    known.limits.admit(caller, need.charges and caller.may(need.permission))
+    caller.require(need.permission)
+    return caller
+
+
+def _shown(request: Request) -> str:
+    """The key of the one Authorization header; a key in the address is never looked at."""
+    given = request.headers.getlist("authorization")
+    scheme, _, key = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    if scheme.lower() != "bearer" or not 0 < len(key) <= LONGEST_KEY:
+        raise NotAuthenticated
+    return key
+
+
+def _type_of(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def calling(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            description="A word of yours: the same request with it is done and charged once.",
+            max_length=LONGEST_NAME,
+        ),
+    ] = None,
+) -> Call:
+    """Returns the call that a request is.
+
+    Raises:
+        InvalidParameter: if its key is no word.
+    """
+    key = None if idempotency_key is None else checked_name(**{"Idempotency-Key": idempotency_key})
+    return Call(
+        caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"), key=key
+    )
+
+
+async def looking(request: Request) -> Call:
+    """Returns the call of a request that has no key, since it does nothing twice."""
+    return Call(
+        caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"), key=None
+    )
+
+
+Working = Annotated[Call, Depends(calling)]
+Looking = Annotated[Call, Depends(looking)]

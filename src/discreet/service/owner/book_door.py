@@ -1,0 +1,265 @@
+"""The one way from a worker to the book: for one request of one caller, and no longer than it lasts.
+
+Formal guarantee: who is charged, for which project and under which key was decided before the worker began. Receipts
+never leave this process, so that a worker can end only charges that were made, or claimed, for its own request. Once
+the door is closed nothing passes; every charge that has no outcome by then gets one, or is noted as interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from discreet.curator.documents.book_documents import balance_document
+from discreet.curator.documents.error_documents import error_document
+from discreet.errors import InternalError, LedgerError
+from discreet.ledger import OWNER, Book, Receipt
+from discreet.ledger.serialization import read_loss, read_unit
+from discreet.ledger.stewardship import Origin
+from discreet.privacy import events
+from discreet.service.admission import require_listed
+from discreet.service.worker.book_messages import read_cap, write_cap, write_receipt, write_stored
+
+CLAIM_WAIT = 0.005
+"""Seconds to wait for a runner who is not here, twice as many after each claim: equal keys are one request here."""
+
+MOST_RELATED = 100
+
+
+class BookDoor:
+    """What one request may ask of the book.
+
+    Args:
+        book: the ledger.
+        analyst: who asks.
+        project: whose cap counts, too; "" for none.
+        key: the idempotency key of the request.
+        steward: whether accounts and tables may be entered in the analyst's name.
+        spending: whether it may charge.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        *,
+        analyst: str,
+        project: str = "",
+        key: str | None = None,
+        steward: bool = False,
+        spending: bool = False,
+    ) -> None:
+        self._book, self._analyst, self._project, self._key = book, analyst, project, key
+        self._receipts: dict[int, Receipt] = {}
+        self._ended: set[int] = set()
+        self._lock, self._closed = threading.Lock(), False
+        self._methods: Mapping[str, Callable[..., Any]] = {
+            **_bound(self, _READING),
+            **(_bound(self, _SPENDING) if spending else {}),
+            **(_bound(self, _STEWARDS) if steward else {}),
+        }
+
+    @property
+    def charged(self) -> bool:
+        """Tells whether anything was charged, or claimed, for the request."""
+        return bool(self._receipts)
+
+    @property
+    def ended(self) -> bool:
+        """Tells whether every charge has an outcome that is in the book."""
+        return self._receipts.keys() <= self._ended
+
+    @property
+    def charges(self) -> tuple[Receipt, ...]:
+        """The receipts of the request, in order."""
+        return tuple(self._receipts.values())
+
+    def serve(self, method: str, arguments: Mapping[str, Any]) -> Any:
+        """Returns what the book says, as JSON.
+
+        Raises:
+            DiscreetError: as the book does.
+        """
+        found = self._methods.get(method)
+        if found is None:
+            raise InternalError("A worker asked the book for what its request does not need.")
+        with self._lock:
+            if self._closed:
+                raise LedgerError("The request has ended")
+            return found(self, **arguments)
+
+    def close(self, *, failed: bool) -> bool:
+        """Lets nothing pass any more, and ends what is open.
+
+        Args:
+            failed: whether open charges have failed, which uses up a credit of the analyst's; else they are noted as
+                interrupted, which uses up none.
+
+        Returns:
+            Whether a charge was open.
+        """
+        with self._lock:
+            self._closed = True
+            left = [receipt for sequence, receipt in self._receipts.items() if sequence not in self._ended]
+            for receipt in left:
+                if failed:
+                    self._book.fail(receipt)
+                else:
+                    self._book.interrupt(receipt)
+        return bool(left)
+
+    def _own(self, sequence: int) -> Receipt:
+        receipt = self._receipts.get(sequence)
+        if receipt is None:
+            raise InternalError("A worker named a charge that is not its own.")
+        return receipt
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def admit(self, account: str) -> str:
+        """Lets pass who may ask; an account for which nobody was appointed is the owner's alone."""
+        return require_listed(self._book, self._analyst, account, self._project).write()
+
+    def is_charged(self) -> bool:
+        """Tells whether the request's key was charged before."""
+        return self._book.is_charged(self._analyst, self._key)
+
+    def refusal(self, account: str, event: str) -> Any:
+        """Returns the error with which a charge would be refused."""
+        priced = events.from_json(event)
+        found = self._book.refusal(account, priced, analyst=self._analyst, project=self._project)
+        return None if found is None else error_document(found)
+
+    def stored(self, replay_key: str) -> list[Any]:
+        """Returns the answers kept under a replay key."""
+        return [write_stored(one) for one in self._book.stored(replay_key)]
+
+    def related(self, start: str, most: int) -> list[Any]:
+        """Returns answers whose replay key begins like this."""
+        found = self._book.related(start, most=min(most, MOST_RELATED))
+        return [[question, write_stored(one)] for question, one in found]
+
+    def account(self, account: str) -> str:
+        """Returns what an account was opened as."""
+        return self._book.account(account).write()
+
+    def accounts(self) -> list[str]:
+        """Returns the names of all accounts."""
+        return list(self._book.accounts())
+
+    def origins(self) -> dict[str, Any]:
+        """Returns what the book says of every table."""
+        return {table: dict(told) for table, told in self._book.origins().items()}
+
+    def balance(self, account: str, whose: str) -> dict[str, Any]:
+        """Returns the figures of an account, or of whoever asks."""
+        who = {"analyst": self._analyst} if whose == "analyst" else {}
+        who |= {"project": self._project} if whose == "project" else {}
+        return balance_document(self._book.balance(account, **who))
+
+    def role(self, account: str, who: str) -> str | None:
+        """Returns a role; whoever asks learns of nobody else."""
+        found = self._book.role(account, who) if self._analyst in (who, OWNER) else None
+        return None if found is None else found.value
+
+    def allotted(self, account: str, project: str) -> Any:
+        """Returns the cap of a project."""
+        return write_cap(self._book.allotted(project, account=account))
+
+    def capped(self, account: str, analyst: str) -> Any:
+        """Returns the cap of whoever asks."""
+        return write_cap(self._book.capped(analyst if self._analyst == OWNER else self._analyst, account=account))
+
+    # -------------------------------------------------------------------------------------------------------- spending
+
+    def charge(self, account: str, event: str, question: str, replay_key: str, terms: str | None) -> dict[str, Any]:
+        """Charges, in the name that was proven."""
+        self.admit(account)
+        receipt = self._book.charge(
+            account,
+            events.from_json(event),
+            analyst=self._analyst,
+            question=question,
+            key=self._key,
+            replay_key=replay_key,
+            terms=terms,
+            project=self._project,
+        )
+        self._receipts[receipt.sequence] = receipt
+        if receipt.repeated:  # somebody else's to end, unless it is claimed
+            self._ended.add(receipt.sequence)
+        return write_receipt(receipt)
+
+    def claim(self, sequence: int) -> Any:
+        """Lets a charge that nobody has ended be run again."""
+        found = self._book.claim(self._own(sequence), wait=CLAIM_WAIT)
+        if found is None:
+            return None
+        self._receipts[sequence] = found
+        self._ended.discard(sequence)
+        return write_receipt(found)
+
+    def answer(self, sequence: int) -> str | None:
+        """Returns the answer of a charge of the request."""
+        found = self._book.answer(self._own(sequence))
+        return None if found is None else found.decode()
+
+    def interrupt(self, sequence: int) -> bool:
+        """Notes that a charge is not run any more."""
+        self._ended.add(sequence)
+        return self._book.interrupt(self._own(sequence))
+
+    def fail(self, sequence: int) -> None:
+        """Notes that a question failed."""
+        self._book.fail(self._own(sequence))
+        self._ended.add(sequence)
+
+    def store_answer(self, sequence: int, replay_key: str, payload: str) -> bool:
+        """Keeps an answer, durably: from now on it may be sent."""
+        kept = self._book.store_answer(self._own(sequence), replay_key, payload)
+        self._ended.add(sequence)
+        return kept
+
+    def store_beside(self, sequence: int, replay_key: str, payload: str, question: str) -> str:
+        """Keeps what was released on the way."""
+        return self._book.store_beside(self._own(sequence), replay_key, payload, question=question).decode()
+
+    def beside(self, sequence: int, replay_key: str) -> str | None:
+        """Returns what was released on the way."""
+        found = self._book.beside(self._own(sequence), replay_key)
+        return None if found is None else found.decode()
+
+    # ------------------------------------------------------------------------------------------------------ a steward's
+
+    def open_account(self, account: str, unit: dict[str, Any], neighbours: str, budget: Any) -> str:
+        """Opens an account in the steward's name."""
+        opened = self._book.stewardship.open_account(
+            account, unit=read_unit(unit), neighbours=neighbours, budget=read_cap(budget), by=self._analyst
+        )
+        return opened.write()
+
+    def attach(self, table: str, account: str, declaration: str, version: str, origin: dict[str, Any]) -> None:
+        """Puts a table under an account in the steward's name."""
+        whence = Origin.of(origin.get("files"), origin.get("identity"))
+        self._book.stewardship.attach(
+            table, account=account, declaration=declaration, version=version, origin=whence, by=self._analyst
+        )
+
+    def appoint(self, who: str, account: str, role: str, cap: Any) -> None:
+        """Appoints somebody whom the file of declarations names."""
+        self._book.stewardship.appoint(who, role, account=account, cap=read_cap(cap), by=self._analyst)
+
+    def allot(self, project: str, account: str, cap: dict[str, str]) -> None:
+        """Gives a project the cap that the file of declarations names."""
+        self._book.stewardship.allot(project, account=account, cap=read_loss(cap), by=self._analyst)
+
+
+_READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
+_READING += ("balance", "role", "allotted", "capped")
+_SPENDING = ("charge", "claim", "answer", "interrupt", "fail", "store_answer", "store_beside", "beside")
+_STEWARDS = ("open_account", "attach", "appoint", "allot")
+
+
+def _bound(door: BookDoor, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """Functions by name, taken from the class: a worker's text never reaches getattr."""
+    return {name: vars(type(door))[name] for name in names}

@@ -1,0 +1,54 @@
+"""Tables that stewards protected through the service: their declarations, in a file that only the owner writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from discreet.errors import InvalidParameter
+from discreet.service.desk import Document
+
+
+class DeclaredTables:
+    """The declarations in a file beside discreet.toml, each as a steward gave it.
+
+    Args:
+        path: of the file; it is made with mode 0600 when there is something to keep.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> tuple[Document, ...]:
+        """Returns all declarations, in the order in which they were made.
+
+        Raises:
+            InvalidParameter: if the file is not as it was written.
+        """
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError):
+            content = None
+        if not isinstance(content, dict) or content.get("version") != 1:
+            hint = "Restore it from a backup, or move it away and protect the tables again."
+            raise InvalidParameter("tables", str(self._path), "to be as the service wrote it", hint)
+        return tuple(content["tables"])
+
+    def add(self, declared: Document) -> None:
+        """Keeps one more declaration, durably, in the place of an earlier one of the same table.
+
+        The budget is left out: it is in the book, and may have been amended since.
+        """
+        kept = {name: value for name, value in declared.items() if name != "budget"}
+        others = [each for each in self.read() if each["name"] != declared["name"]]
+        text = json.dumps({"version": 1, "tables": [*others, kept]}, indent=1)
+        fresh = self._path.with_name(f"{self._path.name}.new")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(self._path)

@@ -1,0 +1,333 @@
+"""The desk: takes work of callers, gives it to workers in lanes, holds outcomes until they may leave.
+
+Formal guarantee: an answer leaves this process only after its storage in the book was acknowledged, and at a moment
+admission + tick x 2^k; a question that is killed after its charge has failed, says the fixed sentence and uses one of
+its analyst's credits; one that is killed while it is planned has spent nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from discreet.errors import (
+    DiscreetError,
+    InternalError,
+    NotPermitted,
+    ServiceUnavailable,
+    UnknownJob,
+)
+from discreet.ledger import OWNER, Book
+from discreet.noise import system_bits
+from discreet.service.admission import check_least
+from discreet.service.caller import Caller
+from discreet.service.desk import Document, JobStatus, Operation, Work
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.child_process import Nursery
+from discreet.service.owner.declared_tables import DeclaredTables
+from discreet.service.owner.lane import Lane
+from discreet.service.owner.release_times import release_time
+from discreet.service.owner.running import Running
+from discreet.service.owner.supervision import Deadlines, Supervised
+from discreet.service.owner.worker_pool import WorkerPool
+from discreet.service.owner.worker_process import WorkerProcess, WorkerStart
+from discreet.service.settings import Settings
+
+_KEPT = 900.0  # seconds for which ended jobs can be looked at
+_MOST_JOBS = 200  # of one caller
+_THREADS = 4  # in which the book is used
+_CPU_SHARE = 4  # a worker may use so many times its deadline of the processor, for each request of its life
+_STARTING = 60.0  # seconds for a worker to start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How requests of one kind are done: in a lane, by workers, within deadlines from their admission."""
+
+    lane: Lane
+    pool: WorkerPool
+    deadlines: Deadlines
+
+
+class ServiceDesk:
+    """See `discreet.service.desk.Desk`.
+
+    Args:
+        book: the ledger; nobody else in this process writes to it.
+        settings: of the service.
+        config: the path of discreet.toml.
+    """
+
+    def __init__(self, book: Book, settings: Settings, *, config: str) -> None:
+        self._book, self._settings, self._config = book, settings, config
+        self._declared = DeclaredTables(settings.folder / "discreet.tables.json")
+        self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
+        self._nursery = Nursery()
+        self._facts: list[Document] = []
+        self._jobs: dict[str, Running] = {}
+        self._by_key: dict[tuple[str, str], Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        lifetime = settings.questions_per_worker
+        self._pool = WorkerPool(size=settings.workers + 1, lifetime=lifetime, start=self._start)
+        self._planners = WorkerPool(size=settings.planners, lifetime=lifetime, start=self._start)
+        self._single = WorkerPool(size=1, lifetime=1, start=self._start)
+        self._stewards = WorkerPool(size=1, lifetime=1, start=self._start_for_steward)
+        self._ways = self._made_ways()
+
+    def _made_ways(self) -> Mapping[Operation, _Way]:
+        chosen = self._settings
+        room = {"waiting": chosen.queue, "per_caller": chosen.queue_per_caller}
+        asking = _Way(
+            lane=Lane(slots=chosen.workers, **room),
+            pool=self._pool,
+            deadlines=Deadlines(planning=chosen.planning_deadline, whole=chosen.deadline),
+        )
+        planning = _Way(
+            lane=Lane(slots=chosen.planners, **room),
+            pool=self._planners,
+            deadlines=Deadlines(planning=chosen.planning_deadline, whole=chosen.planning_deadline),
+        )
+        long = _Way(lane=Lane(slots=1, **room), pool=self._single, deadlines=Deadlines(whole=chosen.fit_deadline))
+        steward = replace(long, lane=Lane(slots=1, **room), pool=self._stewards)
+        planned = (Operation.EXPLAIN, Operation.REHEARSE, Operation.CHOOSE_EPSILON, Operation.PLAN_FIT)
+        return {
+            **dict.fromkeys((Operation.ASK, Operation.ASK_MANY), asking),
+            **dict.fromkeys(planned, planning),
+            **dict.fromkeys((Operation.FIT, Operation.PROFILE, Operation.ATTACK), long),
+            **dict.fromkeys((Operation.INSPECT, Operation.PROTECT), steward),
+        }
+
+    # ----------------------------------------------------------------------------------------------------- life
+
+    async def open(self) -> None:
+        """Enters what the file declares into the book, and starts the workers.
+
+        Raises:
+            DiscreetError: if a declaration does not fit; nothing is served then.
+        """
+        worker = await self._start_for_steward()
+        self._facts = worker.facts
+        worker.kill()
+        for pool in (self._pool, self._planners):
+            pool.open()
+
+    async def close(self, *, grace: float = 5.0) -> None:
+        """Takes nothing more, waits a while for what runs, and stops the rest: that uses up no credit."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        for running in list(self._jobs.values()):
+            if running.stop is not None and not running.outcome.done():
+                running.stop()
+        for pool in (self._pool, self._planners, self._single, self._stewards):
+            pool.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        self._nursery.close()
+        self._ledger.shutdown(wait=True)
+
+    @property
+    def ready(self) -> bool:
+        """Tells whether questions are answered."""
+        return not self._stopping and not self._book.stopped and self._pool.ready
+
+    @property
+    def gauges(self) -> dict[str, int]:
+        """How much waits and runs, for metrics."""
+        return {
+            "questions_waiting": self._ways[Operation.ASK].lane.length,
+            "plans_waiting": self._ways[Operation.EXPLAIN].lane.length,
+            "requests_running": len(self._tasks),
+        }
+
+    async def _start(self, *, steward: bool = False) -> WorkerProcess:
+        chosen = self._settings
+        seconds = int(max(chosen.deadline * chosen.questions_per_worker, chosen.fit_deadline) * _CPU_SHARE)
+        start = WorkerStart(
+            config=self._config, memory=chosen.memory, seconds=seconds, tables=self._declared.read(), steward=steward
+        )
+        door = BookDoor(self._book, analyst=OWNER, steward=steward)
+        return await asyncio.wait_for(WorkerProcess.start(self._nursery, start, door, self._ledger), _STARTING)
+
+    async def _start_for_steward(self) -> WorkerProcess:
+        return await self._start(steward=True)
+
+    # ----------------------------------------------------------------------------------------------------- work
+
+    async def perform(self, caller: Caller, work: Work) -> Document:
+        """See `Desk.perform`; a caller who goes away stops nothing."""
+        return await asyncio.shield(self._taken(caller, work).outcome)
+
+    def begin(self, caller: Caller, work: Work) -> JobStatus:
+        """See `Desk.begin`."""
+        return self._taken(caller, work).status
+
+    def job(self, caller: Caller, job: str) -> JobStatus:
+        """See `Desk.job`."""
+        return self._own(caller, job).status
+
+    async def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+        """See `Desk.follow`; it looks at the moments at which anything may have changed, and at no others."""
+        running, last = self._own(caller, job), None
+        while True:
+            status = running.status
+            if status != last:
+                yield status
+            if status.state.ended:
+                return
+            last = status
+            await self._news(running)
+
+    async def _news(self, running: Running) -> None:
+        start = running.admitted
+        moment = None if start is None else release_time(start, time.monotonic() + 1e-3, running.tick)
+        running.changed.clear()
+        try:
+            await asyncio.wait_for(running.changed.wait(), None if moment is None else moment - time.monotonic())
+        except TimeoutError:
+            return
+
+    def cancel(self, caller: Caller, job: str) -> JobStatus:
+        """See `Desk.cancel`."""
+        running = self._own(caller, job)
+        if not running.outcome.done() and running.stop is not None:
+            running.cancelled = True
+            running.stop()
+        return running.status
+
+    def stop_ended(self, valid: Callable[[Caller], bool]) -> None:
+        """Stops what runs for callers whose key or session is not valid any more; what was charged stays charged."""
+        for running in self._jobs.values():
+            if not running.outcome.done() and running.stop is not None and not valid(running.caller):
+                running.cancelled = True
+                running.stop()
+
+    def tables(self, caller: Caller) -> list[Document]:
+        """See `Desk.tables`."""
+        return [facts for facts in self._facts if caller.sees(facts["name"])]
+
+    def _own(self, caller: Caller, job: str) -> Running:
+        found = self._jobs.get(job)
+        if found is None or found.caller.name != caller.name:
+            raise UnknownJob
+        return found
+
+    def _taken(self, caller: Caller, work: Work) -> Running:
+        """The request, or the equal one under the same key that is at work already."""
+        work = self._checked(caller, work)
+        place = None if work.key is None else (caller.name, work.key)
+        other = None if place is None else self._by_key.get(place)
+        if other is not None and other.work == work:
+            return other
+        running = self._noted(caller, work)
+        if place is not None:
+            self._by_key[place] = running
+        before = None if other is None else other.outcome
+        task = asyncio.get_running_loop().create_task(self._run(running, before))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        running.stop = lambda: _cancel(task)
+        return running
+
+    def _checked(self, caller: Caller, work: Work) -> Work:
+        caller.require(work.operation.permission)
+        if self._stopping:
+            raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
+        self._require_book()
+        if work.operation.charges:
+            check_least(work.arguments, self._settings.least_epsilon)
+        if caller.project and work.project not in ("", caller.project):
+            hint = f"The key is for project {caller.project!r}."
+            raise NotPermitted(caller.name, "spend for another project with this key", hint)
+        self._ways[work.operation].lane.require_room(caller.name)
+        return replace(work, project=caller.project or work.project)
+
+    def _require_book(self) -> None:
+        """After a write of which nobody knows whether it is on the disk, nothing is answered until a restart."""
+        if self._book.stopped:
+            raise ServiceUnavailable("The book of accounts cannot be relied on", "The owner starts the service again.")
+
+    def _noted(self, caller: Caller, work: Work) -> Running:
+        """A new request, among those that can be looked at; the oldest that ended are forgotten."""
+        now = time.monotonic()
+        old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
+        own = [job for job, each in self._jobs.items() if each.caller.name == caller.name and each.ended is not None]
+        for job in {*old, *own[: max(0, len(own) - _MOST_JOBS)]}:
+            del self._jobs[job]
+        outcome: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        name = f"{system_bits().integer(128):032x}"
+        running = Running(id=name, caller=caller, work=work, tick=self._settings.tick, outcome=outcome)
+        self._jobs[name] = running
+        return running
+
+    async def _run(self, running: Running, before: asyncio.Future[Document] | None) -> None:
+        """Does a request from its turn to its outcome."""
+        found: Document | DiscreetError
+        try:
+            if before is not None:  # another question under the same key comes second, and meets its charge
+                await asyncio.wait({before})
+            found = await self._done(running)
+        except DiscreetError as error:
+            found = error
+        except asyncio.CancelledError:
+            found = ServiceUnavailable("The request was stopped before it began", "Nothing was spent.")
+        except Exception:  # noqa: BLE001 - whatever it says may hold data
+            found = InternalError("The service failed. Please report it.")
+        place = None if running.work.key is None else (running.caller.name, running.work.key)
+        if place is not None and self._by_key.get(place) is running:
+            del self._by_key[place]
+        running.finish(found)
+
+    async def _done(self, running: Running) -> Document:
+        way, work = self._ways[running.work.operation], running.work
+        door = BookDoor(
+            self._book,
+            analyst=running.caller.name,
+            project=work.project,
+            key=work.key,
+            steward=work.operation is Operation.PROTECT,
+            spending=work.operation.charges,
+        )
+        async with way.lane.slot(running.caller.name):
+            worker = await way.pool.take()
+            running.admitted = time.monotonic()
+            running.changed.set()
+            found = await self._supervised(way, worker, door, running)
+            if self._settings.hold_slots:
+                await self._until_release(door, running)
+        await self._until_release(door, running)
+        self._require_book()
+        if isinstance(found, DiscreetError):
+            raise found
+        if work.operation is Operation.PROTECT:
+            await self._protected(work, found)
+        return found
+
+    async def _supervised(
+        self, way: _Way, worker: WorkerProcess, door: BookDoor, running: Running
+    ) -> Document | DiscreetError:
+        request = Supervised(worker, door, running, way.deadlines, self._ledger)
+        found, reusable = await request.ended(lambda: running.cancelled or self._stopping)
+        (way.pool.give_back if reusable else way.pool.discard)(worker)
+        return found
+
+    async def _until_release(self, door: BookDoor, running: Running) -> None:
+        """What was charged leaves at a tick; what was not depends on nothing private, and leaves at once."""
+        if door.charged and running.admitted is not None:
+            moment = release_time(running.admitted, time.monotonic(), self._settings.tick)
+            await asyncio.sleep(max(0.0, moment - time.monotonic()))
+
+    async def _protected(self, work: Work, found: Document) -> None:
+        """Keeps a new table's declaration, and lets workers start again that know it."""
+        self._declared.add(dict(work.arguments))
+        self._facts = found.pop("tables")
+        for pool in (self._pool, self._planners, self._single, self._stewards):
+            pool.renew()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()

@@ -1,0 +1,118 @@
+"""One request under supervision: killed at its deadlines, and each of its charges ended before anything is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import DiscreetError, InternalError, QueryFailed, ServiceUnavailable, UnsupportedQuery
+from discreet.service.desk import Document, Operation
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.running import Running
+from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
+
+TOO_COMPLEX = "The question is too complex to be planned in time."
+SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."
+STORED = "The answer is stored, and could not be sent"
+_FILES = (Operation.INSPECT, Operation.PROTECT, Operation.ATTACK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds from when a worker takes a request.
+
+    Attributes:
+        whole: until it must be done.
+        planning: until it must be charged, or done; None if only the whole counts.
+    """
+
+    whole: float
+    planning: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Supervised:
+    """A request that a worker is about to do."""
+
+    worker: WorkerProcess
+    door: BookDoor
+    running: Running
+    deadlines: Deadlines
+    ledger: Executor
+
+    async def ended(self, stopped: Callable[[], bool]) -> tuple[Document | DiscreetError, bool]:
+        """Lets the worker do it, and returns the outcome, and whether the worker may be asked again.
+
+        Args:
+            stopped: tells whether the caller or the service has stopped it: that uses up no credit.
+        """
+        talk = asyncio.get_running_loop().create_task(
+            self.worker.perform(_request(self.running), self.door, self.running.tell)
+        )
+        await self._watched(talk)
+        if not talk.done():  # too late, or stopped
+            self.worker.kill()
+            talk.cancel()
+        said = await _said(talk)
+        loop = asyncio.get_running_loop()
+        left = await loop.run_in_executor(self.ledger, lambda: self.door.close(failed=not stopped()))
+        if left or said is None:
+            return self._lost(left=left, stopped=stopped()), False
+        if isinstance(said, dict):
+            said = {**said, "receipt": self._receipt()}
+        return said, not isinstance(said, QueryFailed | InternalError)
+
+    def _receipt(self) -> Document | None:
+        """Where the charge is in the book, for a certificate; nothing for what was free."""
+        charges = self.door.charges
+        return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
+
+    async def _watched(self, talk: asyncio.Task[Document]) -> None:
+        """Waits for the end, for the deadline of planning if nothing is charged by then, for the deadline."""
+        stop = asyncio.Event()
+        self.running.stop = stop.set
+        watch = asyncio.get_running_loop().create_task(stop.wait())
+        both: set[asyncio.Task[Any]] = {talk, watch}
+        whole, planning = self.deadlines.whole, self.deadlines.planning
+        first = whole if planning is None else min(planning, whole)
+        done, _ = await asyncio.wait(both, timeout=first, return_when=asyncio.FIRST_COMPLETED)
+        if not done and self.door.charged:
+            await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
+        watch.cancel()
+
+    def _lost(self, *, left: bool, stopped: bool) -> DiscreetError:
+        """What is told of a request whose worker is gone, or which has left a charge without an outcome."""
+        if stopped:
+            hint = "What was charged stays charged." if self.door.charged else "Nothing was spent."
+            return ServiceUnavailable("The request was stopped", hint)
+        if left:
+            return QueryFailed()
+        if self.door.charged:
+            return ServiceUnavailable(STORED, "Ask again: it costs nothing.", retry_after=1)
+        if self.running.work.operation in _FILES:
+            hint = "Split the file, or give the service more memory or time in [service]."
+            return ServiceUnavailable("The file could not be read within the limits", hint)
+        return UnsupportedQuery(TOO_COMPLEX, SIMPLER)
+
+
+def _request(running: Running) -> dict[str, Any]:
+    caller, work = running.caller, running.work
+    return {
+        "do": work.operation.value,
+        "with": dict(work.arguments),
+        "who": {"analyst": caller.name, "project": work.project, "key": work.key},
+        "tables": None if caller.tables is None else sorted(caller.tables),
+    }
+
+
+async def _said(talk: asyncio.Task[Document]) -> Document | DiscreetError | None:
+    """What a worker has said; None if it was lost or killed."""
+    try:
+        return await talk
+    except DiscreetError as error:
+        return error
+    except (WorkerLost, asyncio.CancelledError, OSError):
+        return None

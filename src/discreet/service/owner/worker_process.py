@@ -1,0 +1,162 @@
+"""A worker as the owner sees it: a process and a socket, asked one thing at a time, and killed without ceremony."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.curator.documents.error_documents import error_document, read_error
+from discreet.errors import DiscreetError, InternalError
+from discreet.service.desk import Document
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.child_process import Child, Nursery
+from discreet.service.worker.messages import LENGTH, MOST, packed, parsed
+
+
+class WorkerLost(Exception):
+    """The worker is gone, or says what cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStart:
+    """What a worker is told first.
+
+    Attributes:
+        config: the path of discreet.toml.
+        tables: declarations of tables that were protected since.
+        memory: bytes it may use; of which the database gets half.
+        seconds: of the processor, in its whole life.
+        steward: whether it may enter accounts and tables into the book.
+    """
+
+    config: str
+    memory: int
+    seconds: int
+    tables: tuple[Document, ...] = ()
+    steward: bool = False
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """As the worker reads it."""
+        return {
+            "config": self.config,
+            "memory": self.memory,
+            "database_memory": f"{max(self.memory // 2 >> 20, 64)}MiB",
+            "seconds": self.seconds,
+            "tables": list(self.tables),
+            "steward": self.steward,
+        }
+
+
+@dataclass(slots=True)
+class WorkerProcess:
+    """One worker.
+
+    Attributes:
+        facts: what is public about its tables.
+        served: how many requests it has had.
+    """
+
+    process: Child
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    ledger: Executor
+    facts: list[Document] = field(default_factory=list)
+    served: int = 0
+
+    @classmethod
+    async def start(cls, nursery: Nursery, start: WorkerStart, door: BookDoor, ledger: Executor) -> WorkerProcess:
+        """Starts a worker, and returns it once it can be asked.
+
+        Args:
+            nursery: where it comes from.
+            start: what it is told.
+            door: by which it reads the book while it starts.
+            ledger: threads in which the book is used.
+
+        Raises:
+            DiscreetError: if the tables cannot be had.
+            WorkerLost: if it dies.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.get_running_loop().run_in_executor(ledger, nursery.fork, theirs)
+        reader, writer = await asyncio.open_connection(sock=ours)
+        worker = cls(process, reader, writer, ledger)
+        try:
+            worker._send(start.message)
+            said = await worker._conversation(door, lambda _: None)
+        except BaseException:
+            worker.kill()
+            raise
+        if "ready" not in said:
+            worker.kill()
+            raise read_error(said.get("failed", {}))
+        worker.facts = said["ready"]
+        return worker
+
+    async def perform(self, request: dict[str, Any], door: BookDoor, told: Callable[[str], None]) -> Document:
+        """Does a request.
+
+        Args:
+            request: what to do, for whom.
+            door: by which it reaches the book.
+            told: is called with the name of every stage that begins.
+
+        Raises:
+            DiscreetError: as the worker says.
+            WorkerLost: if it dies.
+        """
+        self.served += 1
+        self._send(request)
+        said = await self._conversation(door, told)
+        if "done" in said:
+            return dict(said["done"])
+        raise read_error(said.get("failed", {}))
+
+    @property
+    def alive(self) -> bool:
+        """Tells whether the process runs."""
+        return self.process.alive
+
+    def kill(self) -> None:
+        """Kills it, at once and for good."""
+        self.writer.close()
+        self.process.kill()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.writer.write(packed(message))
+
+    async def _conversation(self, door: BookDoor, told: Callable[[str], None]) -> dict[str, Any]:
+        """Serves the worker's calls until it has something else to say."""
+        while True:
+            message = await self._receive()
+            if "call" in message:
+                self._send(await self._reply(door, message))
+                await self.writer.drain()
+            elif "stage" in message:
+                told(str(message["stage"]))
+            else:
+                return message
+
+    async def _reply(self, door: BookDoor, message: dict[str, Any]) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        try:
+            return {"value": await loop.run_in_executor(self.ledger, door.serve, message["call"], message["with"])}
+        except DiscreetError as error:
+            return {"error": error_document(error)}
+        except (TypeError, KeyError, ValueError):  # a worker that does not speak our language
+            raise WorkerLost from None
+
+    async def _receive(self) -> dict[str, Any]:
+        try:
+            (length,) = LENGTH.unpack(await self.reader.readexactly(LENGTH.size))
+            if length > MOST:
+                raise WorkerLost
+            return parsed(await self.reader.readexactly(length))
+        except (asyncio.IncompleteReadError, ConnectionError, InternalError):
+            raise WorkerLost from None

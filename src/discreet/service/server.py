@@ -1,0 +1,172 @@
+"""The whole service: one book, its owner, people, and the front ends on their listeners, from start to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from discreet.curator.config.toml_file import load
+from discreet.errors import InvalidParameter
+from discreet.ledger import Book
+from discreet.service.acts import Acts, recorder
+from discreet.service.api.application import create_api
+from discreet.service.api.metrics import Metrics, create_metrics_app
+from discreet.service.identity import Identities, RateLimits
+from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.page import create_page
+from discreet.service.settings import Settings
+from discreet.service.wire.wire_server import WireServer
+
+_LOOK = 0.5  # seconds between looks for keys that were revoked while their requests run
+_GRACE = 5  # seconds for what runs when the service stops
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A service that takes requests.
+
+    Attributes:
+        url: of the page and the API.
+        pg_port: of the wire; None without one.
+        identities: of its people.
+    """
+
+    url: str
+    pg_port: int | None
+    metrics_port: int | None
+    identities: Identities
+
+
+class _Quiet(uvicorn.Server):
+    """A server that leaves signals to whoever started it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
+    """Opens the book, the people and the workers, then the listeners; closes them in the opposite order.
+
+    Raises:
+        DiscreetError: if something does not fit; nothing listens then.
+    """
+    async with AsyncExitStack() as stack:
+        book = stack.enter_context(Book(load(config).ledger))
+        identities = Identities(settings.identities, record=recorder(book))
+        stack.callback(identities.close)
+        acts = Acts(book, identities)
+        limits = RateLimits(
+            identities,
+            requests_per_minute=settings.requests_per_minute,
+            questions_per_day=settings.questions_per_day,
+        )
+        desk = ServiceDesk(book, settings, config=str(config.absolute()))
+        stack.push_async_callback(desk.close, grace=_GRACE)
+        await desk.open()
+        parts = (desk, identities, acts, limits, settings)
+        metrics = Metrics(lambda: desk.gauges)
+        app = create_api(*parts, metrics=metrics)
+        app.mount("/", create_page(*parts))
+        port = await stack.enter_async_context(_listening(app, settings, settings.host, settings.port))
+        watched = None
+        if settings.metrics_port is not None:
+            told = create_metrics_app(metrics, identities)
+            watched = await stack.enter_async_context(_listening(told, settings, "127.0.0.1", settings.metrics_port))
+        pg = None
+        if settings.pg_port is not None:
+            wire = WireServer(*parts)
+            pg = await wire.start(settings.host, settings.pg_port, _tls(settings))
+            stack.push_async_callback(wire.close)
+        watch = asyncio.get_running_loop().create_task(_watching(desk, identities))
+        stack.callback(watch.cancel)
+        scheme = "https" if settings.secure else "http"
+        url = f"{scheme}://{_shown(settings.host)}:{port}"
+        yield Started(url=url, pg_port=pg, metrics_port=watched, identities=identities)
+
+
+async def _watching(desk: ServiceDesk, identities: Identities) -> None:
+    """Stops requests whose key or session has ended since they began."""
+    while True:
+        await asyncio.sleep(_LOOK)
+        desk.stop_ended(identities.is_valid)
+
+
+@asynccontextmanager
+async def _listening(app: object, settings: Settings, host: str, port: int) -> AsyncIterator[int]:
+    """Serves an app at an address until the end of the block; port 0 takes a free one."""
+    bound = _bound(host, port)
+    chosen = uvicorn.Config(
+        app,  # type: ignore[arg-type]  # an ASGI app; uvicorn's own type for them is private
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.behind_proxy,
+        forwarded_allow_ips="127.0.0.1",
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=None if settings.tls_key is None else str(settings.tls_key),
+        h11_max_incomplete_event_size=32_768,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_GRACE,
+        ws="none",
+        lifespan="off",
+    )
+    server = _Quiet(chosen)
+    task = asyncio.get_running_loop().create_task(server.serve([bound]))
+    try:
+        yield int(bound.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await task
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        hint = "Name another with --port, or stop what listens there."
+        raise InvalidParameter("port", port, f"to be free: {error.strerror}", hint) from None
+    return listener
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    return context
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+async def run(config: Path, settings: Settings, announce: Callable[[Started], None]) -> None:
+    """Serves until SIGINT or SIGTERM.
+
+    Args:
+        config: the declarations.
+        settings: of the service.
+        announce: is called once it takes requests.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with service(config, settings) as started:
+        announce(started)
+        await stop.wait()

@@ -1,0 +1,275 @@
+"""The tables of PostgreSQL 15's catalog, filled with what declared tables make public."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import duckdb
+
+from discreet.service.wire.catalog import catalog_functions
+from discreet.sql.catalog_queries import SCHEMAS
+
+FIRST_OID = 16384
+"""PostgreSQL gives objects of users numbers from here on."""
+
+_PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000 - 1
+_OWNER_OID, _OWNER = 10, "discreet"
+_CALLER_OID = 16000
+_ENGINE_TYPES = {
+    "oid": "UINTEGER",
+    "xid": "UINTEGER",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "bool": "BOOLEAN",
+    "float4": "FLOAT",
+    "cardinal_number": "INTEGER",
+    "int2vector": "SMALLINT[]",
+    "_int2": "SMALLINT[]",
+    "oidvector": "UINTEGER[]",
+    "_oid": "UINTEGER[]",
+    "_text": "VARCHAR[]",
+    "_name": "VARCHAR[]",
+    "_char": "VARCHAR[]",
+    "_aclitem": "VARCHAR[]",
+    "regtype": "VARCHAR",
+    "timestamptz": "TIMESTAMP",
+}
+_AT_ONCE = 100  # rows
+COLUMN_TYPES = {"int": 20, "float": 701, "text": 25, "bool": 16, "date": 1082, "timestamp": 1114}
+"""PostgreSQL's types of our columns."""
+
+_STANDARD = {
+    "int": ("bigint", 64, 2, 0, None),
+    "float": ("double precision", 53, 2, None, None),
+    "text": ("text", None, None, None, None),
+    "bool": ("boolean", None, None, None, None),
+    "date": ("date", None, None, None, 0),
+    "timestamp": ("timestamp without time zone", None, None, None, 6),
+}
+
+Row = Mapping[str, Any]
+Facts = Sequence[Mapping[str, Any]]
+
+
+@cache
+def shapes() -> dict[str, Any]:
+    """Returns the catalog's tables as PostgreSQL 15 has them: number, kind and columns of each, and rows of some."""
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("postgresql_15.json").read_text("utf-8"))
+    return found
+
+
+def columns_of(schema: str, table: str) -> dict[str, str]:
+    """Returns PostgreSQL's types of a catalog table's columns."""
+    return dict(each.rsplit(":", 1) for each in shapes()[schema][table]["columns"].split())
+
+
+def tables() -> dict[str, frozenset[str]]:
+    """Returns the names of all catalog tables, by schema."""
+    return {schema: frozenset(shapes()[schema]) for schema in SCHEMAS}
+
+
+def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection:
+    """Returns an engine in memory with the catalog of some tables; it reads no file and takes no other setting.
+
+    Args:
+        facts: of each table its name and columns, as `Desk.tables` tells them.
+        user: who looks.
+        name: what the database is called.
+    """
+    limits: dict[str, Any] = {"threads": 1, "memory_limit": "256MB", "max_temp_directory_size": "0B"}
+    made = duckdb.connect(":memory:", config={**limits, "enable_external_access": False})
+    made.execute("BEGIN")
+    for schema, own in SCHEMAS.items():
+        made.execute(f"CREATE SCHEMA {own}")
+        for table in shapes()[schema]:
+            made.execute(f'CREATE TABLE {own}."{table}" ({_declared(schema, table)})')
+    made.execute("CREATE TABLE pgc.pg_keywords (word VARCHAR, catcode VARCHAR, catdesc VARCHAR)")
+    for (schema, table), rows in _content(facts, user, name).items():
+        _fill(made, schema, table, rows)
+    for statement in catalog_functions.statements():
+        made.execute(statement)
+    made.execute("COMMIT")
+    made.execute("SET lock_configuration = true")
+    return made
+
+
+def _declared(schema: str, table: str) -> str:
+    kinds = columns_of(schema, table)
+    return ", ".join(f'"{column}" {_ENGINE_TYPES.get(kind, "VARCHAR")}' for column, kind in kinds.items())
+
+
+def _fill(made: duckdb.DuckDBPyConnection, schema: str, table: str, rows: Iterable[Row]) -> None:
+    columns = list(columns_of(schema, table))
+    place = f"({', '.join('?' * len(columns))})"
+    listed = [[row.get(column) for column in columns] for row in rows]
+    for start in range(0, len(listed), _AT_ONCE):
+        some = listed[start : start + _AT_ONCE]
+        values = [value for row in some for value in row]
+        places = ", ".join([place] * len(some))
+        made.execute(f'INSERT INTO {SCHEMAS[schema]}."{table}" VALUES {places}', values)
+
+
+def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[Row]]:
+    """The rows of all tables that have some."""
+    catalog: dict[str, list[Row]] = {
+        table: [dict(zip(columns_of("pg_catalog", table), row, strict=True)) for row in rows]
+        for table, rows in shapes()["rows"].items()
+    }
+    catalog |= {
+        "pg_namespace": list(_namespaces()),
+        "pg_class": [*_system_classes(), *_classes(facts)],
+        "pg_attribute": list(_attributes(facts)),
+        "pg_description": list(_descriptions(facts)),
+        "pg_database": [_database(name)],
+        "pg_roles": list(_roles(user)),
+        "pg_user": [{"usename": row["rolname"], "usesysid": row["oid"], "usesuper": False} for row in _roles(user)],
+        "pg_tables": [_pg_table(fact) for fact in facts],
+        "pg_settings": [{"name": "max_index_keys", "setting": "32"}, {"name": "server_version", "setting": "15.0"}],
+    }
+    information: dict[str, list[Row]] = {
+        "tables": [_information_table(fact, name) for fact in facts],
+        "columns": list(_information_columns(facts, name)),
+        "schemata": [_schema(one["nspname"], name) for one in _namespaces()],
+        "information_schema_catalog_name": [{"catalog_name": name}],
+        "enabled_roles": [{"role_name": user}],
+        "table_privileges": [_privilege(fact, user, name) for fact in facts],
+        "role_table_grants": [_privilege(fact, user, name) for fact in facts],
+    }
+    placed = {("pg_catalog", table): rows for table, rows in catalog.items()}
+    return placed | {("information_schema", table): rows for table, rows in information.items()}
+
+
+# ----------------------------------------------------------------------------------------------------------- pg_catalog
+
+
+def _namespaces() -> Iterator[Row]:
+    for oid, name in ((_CATALOG, "pg_catalog"), (_PUBLIC, "public"), (_INFORMATION, "information_schema")):
+        yield {"oid": oid, "nspname": name, "nspowner": _OWNER_OID}
+
+
+_RELATION = {
+    **dict.fromkeys(("reloftype", "relam", "reltablespace", "reltoastrelid", "relrewrite", "reltype", "relpages"), 0),
+    **dict.fromkeys(("relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass"), False),
+    **dict.fromkeys(("relrowsecurity", "relforcerowsecurity", "relispartition"), False),
+    "relowner": _OWNER_OID,
+    "reltuples": -1.0,
+    "relallvisible": 0,
+    "relpersistence": "p",
+    "relchecks": 0,
+    "relispopulated": True,
+    "relreplident": "d",
+    "relfilenode": 0,
+    "relfrozenxid": 0,
+    "relminmxid": 0,
+}
+
+
+def _system_classes() -> Iterator[Row]:
+    for schema, namespace in (("pg_catalog", _CATALOG), ("information_schema", _INFORMATION)):
+        for table, shape in shapes()[schema].items():
+            natts = len(shape["columns"].split())
+            own = {"oid": shape["oid"], "relname": table, "relnamespace": namespace, "relkind": shape["kind"]}
+            yield _RELATION | own | {"relnatts": natts}
+
+
+def _classes(facts: Facts) -> Iterator[Row]:
+    for oid, fact in enumerate(facts, FIRST_OID):
+        own = {"oid": oid, "relname": fact["name"], "relnamespace": _PUBLIC, "relkind": "r", "relam": 2}
+        yield _RELATION | own | {"relnatts": len(fact["columns"])}
+
+
+_ATTRIBUTE = {
+    **dict.fromkeys(("attnotnull", "atthasdef", "atthasmissing", "attisdropped"), False),
+    "attstattarget": -1,
+    "attndims": 0,
+    "attcacheoff": -1,
+    "atttypmod": -1,
+    "attcompression": "",
+    "attidentity": "",
+    "attgenerated": "",
+    "attislocal": True,
+    "attinhcount": 0,
+}
+
+
+def _attributes(facts: Facts) -> Iterator[Row]:
+    types = {row["oid"]: row for row in _types()}
+    for oid, fact in enumerate(facts, FIRST_OID):
+        for number, column in enumerate(fact["columns"], 1):
+            kind = types[COLUMN_TYPES[column["type"]]]
+            of_type = {f"att{key}": kind[f"typ{key}"] for key in ("len", "byval", "align", "storage", "collation")}
+            own = {"attrelid": oid, "attname": column["name"], "attnum": number, "atttypid": kind["oid"]}
+            yield _ATTRIBUTE | of_type | own
+
+
+def _types() -> Iterator[Row]:
+    columns = columns_of("pg_catalog", "pg_type")
+    return (dict(zip(columns, row, strict=True)) for row in shapes()["rows"]["pg_type"])
+
+
+def _descriptions(facts: Facts) -> Iterator[Row]:
+    """What a steward declared: it is public."""
+    for oid, fact in enumerate(facts, FIRST_OID):
+        if fact.get("protected"):
+            yield {"objoid": oid, "classoid": 1259, "objsubid": 0, "description": f"Protected: {fact.get('unit', '')}"}
+        for number, column in enumerate(fact["columns"], 1):
+            if column.get("bounds"):
+                low, high = column["bounds"]
+                yield {"objoid": oid, "classoid": 1259, "objsubid": number, "description": f"from {low} to {high}"}
+
+
+def _database(name: str) -> Row:
+    own = {"oid": 5, "datname": name, "datdba": _OWNER_OID, "encoding": 6, "datlocprovider": "c", "datconnlimit": -1}
+    rest = {"datistemplate": False, "datallowconn": True, "dattablespace": 1663, "datcollate": "C", "datctype": "C"}
+    return own | rest
+
+
+def _roles(user: str) -> Iterator[Row]:
+    """The service, and who looks; nobody else is named."""
+    for oid, name in {_OWNER_OID: _OWNER, _CALLER_OID: user}.items():
+        flags = ("rolsuper", "rolcreaterole", "rolcreatedb", "rolreplication", "rolbypassrls")
+        own = {"oid": oid, "rolname": name, "rolinherit": True, "rolcanlogin": oid == _CALLER_OID, "rolconnlimit": -1}
+        yield dict.fromkeys(flags, False) | own | {"rolpassword": "********"}
+
+
+def _pg_table(fact: Row) -> Row:
+    flags = dict.fromkeys(("hasindexes", "hasrules", "hastriggers", "rowsecurity"), False)
+    return flags | {"schemaname": "public", "tablename": fact["name"], "tableowner": _OWNER}
+
+
+# --------------------------------------------------------------------------------------------------- information_schema
+
+
+def _information_table(fact: Row, name: str) -> Row:
+    own = {"table_catalog": name, "table_schema": "public", "table_name": fact["name"], "table_type": "BASE TABLE"}
+    return own | {"is_insertable_into": "NO", "is_typed": "NO"}
+
+
+def _information_columns(facts: Facts, name: str) -> Iterator[Row]:
+    names = {row["oid"]: row["typname"] for row in _types()}
+    for fact in facts:
+        for number, column in enumerate(fact["columns"], 1):
+            shown, precision, radix, scale, time = _STANDARD[column["type"]]
+            own = {"table_catalog": name, "table_schema": "public", "table_name": fact["name"]}
+            own |= {"column_name": column["name"], "ordinal_position": number, "is_nullable": "YES", "data_type": shown}
+            own |= {"numeric_precision": precision, "numeric_precision_radix": radix, "numeric_scale": scale}
+            own |= {"datetime_precision": time, "udt_catalog": name, "udt_schema": "pg_catalog"}
+            own |= {"character_octet_length": 1 << 30} if column["type"] == "text" else {}
+            own |= {"udt_name": names[COLUMN_TYPES[column["type"]]], "dtd_identifier": str(number)}
+            flags = dict.fromkeys(("is_self_referencing", "is_identity", "identity_cycle", "is_updatable"), "NO")
+            yield flags | own | {"is_generated": "NEVER"}
+
+
+def _schema(schema: str, name: str) -> Row:
+    return {"catalog_name": name, "schema_name": schema, "schema_owner": _OWNER}
+
+
+def _privilege(fact: Row, user: str, name: str) -> Row:
+    own = {"grantor": _OWNER, "grantee": user, "table_catalog": name, "table_schema": "public"}
+    rest = {"table_name": fact["name"], "privilege_type": "SELECT", "is_grantable": "NO", "with_hierarchy": "NO"}
+    return own | rest

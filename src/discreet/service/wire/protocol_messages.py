@@ -1,0 +1,306 @@
+"""Messages of PostgreSQL's protocol, version 3: how they are cut from a stream of bytes, read and written.
+
+Everything a client sends is bounded before it is read: a message has at most `LONGEST` bytes, the first one
+`LONGEST_STARTUP`. What does not fit its own length is a `ProtocolViolation`, after which the connection ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+LONGEST = 1 << 20
+LONGEST_STARTUP = 10_000
+MOST_PARAMETERS = 1_000
+MOST_NAME = 200  # characters of the names of statements and portals
+
+PROTOCOL_3 = 3 << 16
+SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
+
+
+class ProtocolViolation(Exception):
+    """A client does not speak the protocol; the connection ends."""
+
+
+@dataclass(slots=True)
+class Body:
+    """The bytes of one message, read from the left."""
+
+    data: bytes
+    place: int = 0
+
+    def take(self, count: int) -> bytes:
+        """Returns so many bytes.
+
+        Raises:
+            ProtocolViolation: if there are fewer.
+        """
+        end = self.place + count
+        if count < 0 or end > len(self.data):
+            raise ProtocolViolation("a message ends too early")
+        taken, self.place = self.data[self.place : end], end
+        return taken
+
+    def int16(self) -> int:
+        """Returns a number of two bytes."""
+        return int(struct.unpack("!h", self.take(2))[0])
+
+    def uint16(self) -> int:
+        """Returns a count of two bytes."""
+        return int(struct.unpack("!H", self.take(2))[0])
+
+    def int32(self) -> int:
+        """Returns a number of four bytes."""
+        return int(struct.unpack("!i", self.take(4))[0])
+
+    def uint32(self) -> int:
+        """Returns the number of a type or of a process."""
+        return int(struct.unpack("!I", self.take(4))[0])
+
+    def text(self) -> str:
+        """Returns a text up to its closing zero.
+
+        Raises:
+            ProtocolViolation: if there is none, or the text is not UTF-8.
+        """
+        end = self.data.find(b"\0", self.place)
+        if end < 0:
+            raise ProtocolViolation("a text does not end")
+        raw, self.place = self.data[self.place : end], end + 1
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ProtocolViolation("a text is not UTF-8") from None
+
+    def name(self) -> str:
+        """Returns the name of a statement or a portal."""
+        found = self.text()
+        if len(found) > MOST_NAME:
+            raise ProtocolViolation("a name is too long")
+        return found
+
+    def end(self) -> None:
+        """Checks that nothing is left.
+
+        Raises:
+            ProtocolViolation: if there is.
+        """
+        if self.place != len(self.data):
+            raise ProtocolViolation("a message is longer than what it says")
+
+
+async def read_message(reader: asyncio.StreamReader, *, most: int = LONGEST) -> tuple[bytes, Body]:
+    """Returns the kind and the body of the next message, of so many bytes at most.
+
+    Raises:
+        ProtocolViolation: if its length is absurd.
+        IncompleteReadError: if the client is gone.
+    """
+    kind = await reader.readexactly(1)
+    return kind, Body(await _sized(reader, most))
+
+
+async def read_body(reader: asyncio.StreamReader) -> Body:
+    """Returns the body of a message whose kind was read."""
+    return Body(await _sized(reader, LONGEST))
+
+
+async def read_startup(reader: asyncio.StreamReader) -> Body:
+    """Returns the body of a first message, which has no kind."""
+    return Body(await _sized(reader, LONGEST_STARTUP))
+
+
+async def _sized(reader: asyncio.StreamReader, most: int) -> bytes:
+    length = int(struct.unpack("!i", await reader.readexactly(4))[0])
+    if not 4 <= length <= most:
+        raise ProtocolViolation("the length of a message is out of range")
+    return await reader.readexactly(length - 4)
+
+
+# ------------------------------------------------------------------------------------------------- what clients send
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parse:
+    """Prepares a statement."""
+
+    name: str
+    sql: str
+    types: tuple[int, ...]
+
+    @classmethod
+    def read(cls, body: Body) -> Parse:
+        """Reads it from a message."""
+        name, sql = body.name(), body.text()
+        types = tuple(body.uint32() for _ in range(_count(body)))
+        body.end()
+        return cls(name=name, sql=sql, types=types)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Gives values to the parameters of a statement.
+
+    Attributes:
+        formats, result_formats: 0 for text and 1 for binary; none for text throughout, one for all.
+        values: as bytes; None for NULL.
+    """
+
+    portal: str
+    statement: str
+    formats: tuple[int, ...]
+    values: tuple[bytes | None, ...]
+    result_formats: tuple[int, ...]
+
+    @classmethod
+    def read(cls, body: Body) -> Bind:
+        """Reads it from a message."""
+        portal, statement, formats = body.name(), body.name(), _formats(body)
+        values = tuple(_value(body) for _ in range(_count(body)))
+        results = _formats(body)
+        body.end()
+        if len(formats) not in (0, 1, len(values)):
+            raise ProtocolViolation("formats and parameters differ in number")
+        return cls(portal=portal, statement=statement, formats=formats, values=values, result_formats=results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What Describe and Close are about: a statement (S) or a portal (P)."""
+
+    kind: str
+    name: str
+
+    @classmethod
+    def read(cls, body: Body) -> Target:
+        """Reads it from a message."""
+        kind, name = body.take(1), body.name()
+        body.end()
+        if kind not in (b"S", b"P"):
+            raise ProtocolViolation("neither a statement nor a portal is meant")
+        return cls(kind=kind.decode(), name=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execute:
+    """Asks for rows of a portal; `most` is 0 for all."""
+
+    portal: str
+    most: int
+
+    @classmethod
+    def read(cls, body: Body) -> Execute:
+        """Reads it from a message."""
+        portal, most = body.name(), body.int32()
+        body.end()
+        return cls(portal=portal, most=max(0, most))
+
+
+def _count(body: Body) -> int:
+    count = body.uint16()
+    if count > MOST_PARAMETERS:
+        raise ProtocolViolation("there are too many parameters or columns")
+    return count
+
+
+def _formats(body: Body) -> tuple[int, ...]:
+    found = tuple(body.int16() for _ in range(_count(body)))
+    if any(each not in (0, 1) for each in found):
+        raise ProtocolViolation("a format is neither text nor binary")
+    return found
+
+
+def _value(body: Body) -> bytes | None:
+    length = body.int32()
+    return None if length == -1 else body.take(length)
+
+
+def startup_parameters(body: Body) -> dict[str, str]:
+    """Returns what a client says of itself in its first message."""
+    found: dict[str, str] = {}
+    while True:
+        name = body.text()
+        if not name:
+            break
+        found[name] = body.text()
+    body.end()
+    return found
+
+
+# --------------------------------------------------------------------------------------------------- what we answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A column of rows to come: its name, PostgreSQL's type, and the bytes of a value, -1 if they differ."""
+
+    name: str
+    oid: int
+    size: int = -1
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    """Returns a message of a kind."""
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def zero_ended(text: str) -> bytes:
+    """Returns a text as the protocol has it; a zero inside would end it."""
+    return text.replace("\0", "").encode("utf-8", "replace") + b"\0"
+
+
+def authentication(code: int, more: bytes = b"") -> bytes:
+    """Returns a step of proving who somebody is."""
+    return message(b"R", struct.pack("!i", code) + more)
+
+
+def parameter_status(name: str, value: str) -> bytes:
+    """Returns the report of a setting."""
+    return message(b"S", zero_ended(name) + zero_ended(value))
+
+
+def backend_key(process: int, secret: int) -> bytes:
+    """Returns what cancels a question of this connection."""
+    return message(b"K", struct.pack("!II", process, secret))
+
+
+def ready(status: str) -> bytes:
+    """Returns that the next command may come."""
+    return message(b"Z", status.encode())
+
+
+def command_complete(tag: str) -> bytes:
+    """Returns that a command is done."""
+    return message(b"C", zero_ended(tag))
+
+
+def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+    """Returns the columns of rows to come."""
+    parts = [struct.pack("!H", len(fields))]
+    for field, form in zip(fields, formats, strict=True):
+        parts.append(zero_ended(field.name) + struct.pack("!IhIhih", 0, 0, field.oid, field.size, -1, form))
+    return message(b"T", b"".join(parts))
+
+
+def parameter_description(types: Sequence[int]) -> bytes:
+    """Returns the types of a statement's parameters."""
+    return message(b"t", struct.pack(f"!H{len(types)}I", len(types), *types))
+
+
+def data_row(values: Sequence[bytes | None]) -> bytes:
+    """Returns a row."""
+    parts = [struct.pack("!H", len(values))]
+    parts += [struct.pack("!i", -1) if value is None else struct.pack("!i", len(value)) + value for value in values]
+    return message(b"D", b"".join(parts))
+
+
+def report(kind: bytes, fields: Mapping[str, str]) -> bytes:
+    """Returns an error (E) or a notice (N); fields are called by their letters."""
+    parts = [letter.encode() + zero_ended(text) for letter, text in fields.items() if text]
+    return message(kind, b"".join(parts) + b"\0")
+
+
+PARSE_COMPLETE, BIND_COMPLETE, CLOSE_COMPLETE = message(b"1"), message(b"2"), message(b"3")
+NO_DATA, EMPTY_QUERY, SUSPENDED = message(b"n"), message(b"I"), message(b"s")

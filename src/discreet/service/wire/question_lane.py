@@ -1,0 +1,306 @@
+"""Where SELECT and EXPLAIN go: questions to the desk, catalog queries to their own process.
+
+Formal guarantee: `describe` and `explain` never ask, so that they spend nothing; `ask` asks once for each call, and
+calls nothing before the caller's key was looked up again and their limits were counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.service.caller import Caller, Permission
+from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.wire import value_formats
+from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery, CatalogRows
+from discreet.service.wire.protocol_messages import Field
+from discreet.service.wire.session_parameters import SessionParameters
+from discreet.service.wire.sqlstates import WireError, notice, wire_error
+from discreet.service.wire.statement_kinds import Statement, is_catalog, without_schema
+
+_IMAGINED: Mapping[int, Sequence[Any]] = {
+    **dict.fromkeys((value_formats.INT2, value_formats.INT4, value_formats.INT8), (1,)),
+    **dict.fromkeys((value_formats.FLOAT4, value_formats.FLOAT8, value_formats.NUMERIC), (1.5,)),
+    value_formats.BOOL: (True,),
+    value_formats.DATE: ("2000-01-01",),
+    value_formats.TIMESTAMP: ("2000-01-01 00:00:00",),
+}
+"""Values of a type; columns do not depend on them."""
+
+_ANY: Sequence[Any] = ("1", "2000-01-01", 1)  # what a parameter of no type may be, one after the other
+
+
+class Identities(Protocol):
+    """What is needed of the people and keys."""
+
+    def caller_of_key(self, key_id: str) -> Caller:
+        """Returns who has a key, as long as it is good."""
+
+    def scram_verifier(self, user: str) -> Sequence[Any]:
+        """Returns what proves the keys of a name."""
+
+
+class Limits(Protocol):
+    """What is needed of the limits."""
+
+    def admit(self, caller: Caller, charging: bool) -> None:
+        """Counts a request."""
+
+    def admit_stranger(self, address: str) -> None:
+        """Lets an address try to sign in."""
+
+    def note_failure(self, address: str) -> None:
+        """Counts a sign-in that failed."""
+
+
+class Acts(Protocol):
+    """What is needed of the acts on the book."""
+
+    def budgets(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+        """Returns what is left of all accounts that the caller may see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a statement gives.
+
+    Attributes:
+        fields: columns; None if it gives no rows.
+        rows: plain values.
+        tag: what the statement is called when it is done; rows are counted where that is usual.
+        notices: what is told beside.
+        charged: whether something was spent.
+    """
+
+    tag: str
+    fields: tuple[Field, ...] | None = None
+    rows: Sequence[Sequence[Any]] = ()
+    notices: tuple[Mapping[str, str], ...] = ()
+    charged: bool = False
+
+
+def field_of(name: str, oid: int) -> Field:
+    """Returns a column."""
+    return Field(name=name, oid=oid, size=value_formats.SIZES.get(oid, -1))
+
+
+def text_rows(tag: str, column: str, lines: Sequence[str], **more: Any) -> Result:
+    """Returns texts in one column."""
+    fields = (field_of(column, value_formats.TEXT),)
+    return Result(tag=tag, fields=fields, rows=tuple((line,) for line in lines), **more)
+
+
+@dataclass(slots=True, kw_only=True)
+class QuestionLane:
+    """Asks for one connection.
+
+    Attributes:
+        key_id: the key that the connection was opened with; it is looked up again for every statement.
+        database: what the client called it.
+    """
+
+    desk: Desk
+    identities: Identities
+    limits: Limits
+    catalog: CatalogLane
+    parameters: SessionParameters
+    key_id: str
+    database: str
+    _explained: dict[tuple[str, str], Document] = field(default_factory=dict)
+
+    def caller(self) -> Caller:
+        """Returns who asks, if their key is still good."""
+        return self.identities.caller_of_key(self.key_id)
+
+    def about_catalog(self, statement: Statement, *, skip: int = 0) -> bool:
+        """Tells whether a SELECT goes to the catalog."""
+        declared = {str(fact["name"]).lower() for fact in self.desk.tables(self.caller())}
+        return is_catalog(statement.words[skip:], declared)
+
+    # ------------------------------------------------------------------------------------------------------- rows
+
+    async def ask(self, statement: Statement, values: Sequence[Any]) -> Result:
+        """Returns the rows of a SELECT; a question is charged.
+
+        Raises:
+            WireError: if it is refused.
+        """
+        try:
+            if self.about_catalog(statement):
+                return _rows(await self._catalog(statement.text, values))
+            return await self._question(statement, values)
+        except DiscreetError as error:
+            raise wire_error(error, statement.text) from None
+
+    async def _question(self, statement: Statement, values: Sequence[Any]) -> Result:
+        arguments = self.parameters.arguments()
+        caller = self.caller()
+        caller.require(Operation.ASK.permission)
+        self.limits.admit(caller, charging=True)
+        key = self.parameters.use_key()
+        work = Work(
+            operation=Operation.ASK,
+            arguments={"sql": _sql(statement), **_given(values), **arguments},
+            key=key,
+            project=self._project(caller),
+        )
+        return _answered(await self.desk.perform(caller, work))
+
+    def _project(self, caller: Caller) -> str:
+        return caller.project or self.parameters.get("discreet.project")
+
+    async def _catalog(self, sql: str, values: Sequence[Any]) -> CatalogRows:
+        caller = self.caller()
+        caller.require(Permission.SEE_TABLES)
+        self.limits.admit(caller, charging=False)
+        query = CatalogQuery(
+            sql=sql,
+            parameters=tuple(values),
+            facts=[_public(fact) for fact in self.desk.tables(caller)],
+            settings=self.parameters.told(),
+            user=caller.name,
+            database=self.database,
+        )
+        return await self.catalog.answer(query)
+
+    # ---------------------------------------------------------------------------------------------------- planning
+
+    async def explain(self, statement: Statement, values: Sequence[Any]) -> Result:
+        """Returns what EXPLAIN tells, which costs nothing.
+
+        Raises:
+            WireError: if the question is refused, or more than an explanation is asked for.
+        """
+        skip = _explained_from(statement)
+        inner = statement.words[skip].start
+        try:
+            if self.about_catalog(statement, skip=skip):
+                return text_rows("EXPLAIN", "QUERY PLAN", ["A query of the catalog: it costs nothing."])
+            told = await self._explanation(_sql(statement)[inner:], values)
+        except DiscreetError as error:
+            raise wire_error(error, statement.text, before=inner) from None
+        return text_rows("EXPLAIN", "QUERY PLAN", str(told["text"]).splitlines())
+
+    async def describe(
+        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
+    ) -> tuple[Field, ...]:
+        """Returns the columns of a SELECT without asking it.
+
+        Args:
+            statement: the SELECT.
+            values: of its parameters; None if they are not known yet.
+            types: of its parameters, as far as the client told them.
+
+        Raises:
+            WireError: if it is refused.
+        """
+        try:
+            if self.about_catalog(statement):
+                given = [None] * statement.parameters if values is None else values
+                found = await self._catalog(statement.text, given)
+                return _fields(found)
+            return await self._described(statement, values, types)
+        except DiscreetError as error:
+            raise wire_error(error, statement.text) from None
+
+    async def _described(
+        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int]
+    ) -> tuple[Field, ...]:
+        if values is not None or not statement.parameters:
+            return _columns(await self._explanation(_sql(statement), values or ()))
+        for attempt, imagined in enumerate(_ANY):
+            given = [_IMAGINED.get(oid, (imagined,))[0] for oid in _padded(types, statement.parameters)]
+            try:
+                return _columns(await self._explanation(_sql(statement), given))
+            except UnsupportedQuery:
+                if attempt == len(_ANY) - 1:
+                    raise
+        raise AssertionError
+
+    async def _explanation(self, sql: str, values: Sequence[Any]) -> Document:
+        """What the desk tells of a question, kept for the same one: clients ask for it again and again."""
+        arguments = self.parameters.arguments()
+        caller = self.caller()
+        caller.require(Operation.EXPLAIN.permission)
+        project = self._project(caller)
+        key = (sql, repr((tuple(values), sorted(arguments.items()), project)))
+        if key not in self._explained:
+            self.limits.admit(caller, charging=False)
+            given = {"sql": sql, **_given(values), **arguments}
+            work = Work(operation=Operation.EXPLAIN, arguments=given, project=project)
+            told = await self.desk.perform(caller, work)
+            if len(self._explained) >= _KEPT:
+                self._explained.clear()
+            self._explained[key] = {"columns": told["columns"], "text": told["text"]}
+        return self._explained[key]
+
+
+_KEPT = 200  # explanations of one connection
+
+
+def _explained_from(statement: Statement) -> int:
+    """How many words come before the explained question."""
+    skip = 1
+    while statement.word(skip) == "VERBOSE":
+        skip += 1
+    if skip >= len(statement.words):
+        raise WireError("42601", "EXPLAIN explains a question", "Write EXPLAIN SELECT ...")
+    if statement.word(skip) == "ANALYZE" or statement.words[skip].text == "(":
+        hint = "Write EXPLAIN SELECT ...; a question is only ever asked by SELECT."
+        raise WireError("0A000", "EXPLAIN takes no options", hint, place=statement.words[skip].start)
+    if statement.word(skip) not in ("SELECT", "WITH", "FROM"):
+        raise WireError("0A000", "Only a SELECT can be explained", place=statement.words[skip].start)
+    return skip
+
+
+def _sql(statement: Statement) -> str:
+    return without_schema(statement.text, statement.words)
+
+
+def _given(values: Sequence[Any]) -> dict[str, Any]:
+    return {"parameters": list(values)} if values else {}
+
+
+def _padded(types: Sequence[int], count: int) -> list[int]:
+    return [*types, *[0] * (count - len(types))][:count]
+
+
+def _public(fact: Mapping[str, Any]) -> Document:
+    """The facts that the catalog tells."""
+    columns = [{name: column.get(name) for name in ("name", "type", "bounds")} for column in fact["columns"]]
+    return {"name": fact["name"], "protected": fact.get("protected"), "unit": fact.get("unit", ""), "columns": columns}
+
+
+def _columns(document: Mapping[str, Any]) -> tuple[Field, ...]:
+    return tuple(field_of(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
+
+
+def _fields(found: CatalogRows) -> tuple[Field, ...]:
+    return tuple(field_of(name, oid) for name, oid in found.columns)
+
+
+def _rows(found: CatalogRows) -> Result:
+    return Result(tag="SELECT", fields=_fields(found), rows=found.rows)
+
+
+def _answered(document: Mapping[str, Any]) -> Result:
+    """An answer as rows, and what it cost as a notice."""
+    replayed = bool(document["replayed"])
+    cost = "nothing, as a stored answer" if replayed else _amount(document["cost"])
+    told = f"Cost: {cost}; remaining: {_amount(document['remaining'])}"
+    if not document.get("private", True):
+        told += "; the noise is seeded: NOT PRIVATE"
+    notes = "\n".join(map(str, document.get("notes", ())))
+    return Result(
+        tag="SELECT",
+        fields=_columns(document),
+        rows=document["rows"],
+        notices=(notice(told, detail=notes),),
+        charged=not replayed,
+    )
+
+
+def _amount(written: Any) -> str:
+    return str(written["text"]) if isinstance(written, Mapping) else str(written)

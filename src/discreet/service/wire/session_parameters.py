@@ -1,0 +1,313 @@
+"""What SET, SHOW and RESET are about: how questions are asked, and what clients expect of any server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.service.wire.sqlstates import WireError
+from discreet.service.wire.statement_kinds import Statement, Token
+
+OWN = ("epsilon", "delta", "confidence", "within", "max_epsilon", "project", "key")
+"""Settings of questions, after `discreet.`."""
+
+PREFIX = "discreet."
+REMAINING = "discreet.remaining"
+VERSION = "15.0"
+_BANNER = f"PostgreSQL {VERSION} (Discreet: answers with differential privacy)"
+
+FIXED = {
+    "server_version": VERSION,
+    "server_version_num": "150000",
+    "server_encoding": "UTF8",
+    "integer_datetimes": "on",
+    "is_superuser": "off",
+    "in_hot_standby": "off",
+    "max_index_keys": "32",
+    "max_identifier_length": "63",
+    "default_table_access_method": "heap",
+    "lc_collate": "C",
+    "lc_ctype": "C",
+    "block_size": "8192",
+    "ssl": "on",
+}
+"""What cannot be set."""
+
+DEFAULTS = {
+    "application_name": "",
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "standard_conforming_strings": "on",
+    "extra_float_digits": "1",
+    "search_path": '"$user", public',
+    "client_min_messages": "notice",
+    "bytea_output": "hex",
+    "transaction_isolation": "serializable",
+    "default_transaction_isolation": "serializable",
+    "transaction_read_only": "on",
+    "default_transaction_read_only": "on",
+    "transaction_deferrable": "off",
+    "default_transaction_deferrable": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "synchronous_commit": "on",
+    "row_security": "on",
+    "jit": "off",
+    "geqo": "on",
+    "plan_cache_mode": "auto",
+    "escape_string_warning": "on",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "work_mem": "4MB",
+    "cursor_tuple_fraction": "0.1",
+    "session_replication_role": "origin",
+    "xmloption": "content",
+    "quote_all_identifiers": "off",
+    "synchronize_seqscans": "on",
+}
+"""What clients set, and what nothing here depends on."""
+
+REPORTED: tuple[str, ...] = (
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "standard_conforming_strings",
+)
+REPORTED += ("server_version", "server_encoding", "integer_datetimes", "is_superuser", "in_hot_standby")
+REPORTED += ("default_transaction_read_only",)
+"""Whose values a client is told of at the start, and when they change."""
+
+_CANONICAL = {name.lower(): name for name in (*DEFAULTS, *FIXED)} | {
+    f"{PREFIX}{name}": f"{PREFIX}{name}" for name in OWN
+}
+_LONGEST = 1_000  # characters of a value
+
+
+def _positive(name: str, text: str) -> str:
+    check.positive(**{name: text})  # type: ignore[arg-type]  # no setting is called floats
+    return text
+
+
+def _portion(name: str, text: str) -> str:
+    check.probability(**{name: text})  # type: ignore[arg-type]  # likewise
+    return text
+
+
+def _plain(name: str, text: str) -> str:
+    if any(map(check.is_hidden, text)):
+        raise InvalidParameter(name, "a text", "to have no characters that cannot be seen", "Delete them.")
+    return text
+
+
+def _among(*known: str) -> Callable[[str, str], str]:
+    def chosen(name: str, text: str) -> str:
+        if text.lower().replace("-", "").replace(" ", "") not in known[1:]:
+            raise InvalidParameter(name, text, f"to be {known[0]}", "Nothing else is spoken here.")
+        return known[0]
+
+    return chosen
+
+
+_CHECKS: Mapping[str, Callable[[str, str], str]] = {
+    "discreet.epsilon": _positive,
+    "discreet.delta": _portion,
+    "discreet.confidence": _portion,
+    "discreet.within": _positive,
+    "discreet.max_epsilon": _positive,
+    "client_encoding": _among("UTF8", "utf8", "unicode", "sql_ascii"),
+    "DateStyle": _among("ISO, MDY", "iso", "iso,mdy", "iso,dmy", "iso,ymd", "mdy"),
+    "standard_conforming_strings": _among("on", "on", "true", "1", "yes"),
+}
+
+
+class SessionParameters:
+    """The values of one connection, which ROLLBACK takes back like any database does; a used key stays used.
+
+    Args:
+        given: what the client asked for when it connected; what RESET goes back to.
+    """
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._defaults: dict[str, str] = dict(DEFAULTS)
+        for name, value in given.items():
+            self._defaults[_known(name)] = _checked(_known(name), value)
+        self._values: dict[str, str] = {}
+        self._local: dict[str, str] = {}
+
+    # ----------------------------------------------------------------------------------------------------- reading
+
+    def get(self, name: str) -> str:
+        """Returns a value; "" for a setting of questions that has none.
+
+        Raises:
+            WireError: if there is no such setting.
+        """
+        known = _known(name)
+        for place in (self._local, self._values, self._defaults, FIXED):
+            if known in place:
+                return place[known]
+        return ""
+
+    def all(self) -> dict[str, str]:
+        """Returns all values by name."""
+        return {name: self.get(name) for name in sorted(_CANONICAL.values(), key=str.lower)}
+
+    def told(self) -> dict[str, str]:
+        """Returns what catalog queries may know."""
+        return {"version": _BANNER} | {name.lower(): self.get(name) for name in (*DEFAULTS, *FIXED)}
+
+    def arguments(self) -> dict[str, str]:
+        """Returns how questions are asked, as `Work` takes it; amounts are exact texts.
+
+        Raises:
+            WireError: if no epsilon is set: clients send questions on their own, and none may cost anything by itself.
+        """
+        found = {name: self.get(PREFIX + name) for name in OWN if name not in ("project", "key")}
+        found = {name: value for name, value in found.items() if value}
+        if not {"epsilon", "within"} & found.keys():
+            hint = (
+                "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
+            )
+            raise WireError("55000", "No question is asked before discreet.epsilon is set", hint)
+        return found
+
+    # ----------------------------------------------------------------------------------------------------- writing
+
+    def set(self, name: str, value: str | None, *, local: bool = False) -> None:
+        """Gives a setting a value; None for what it was at the start.
+
+        Raises:
+            WireError: if there is no such setting, or it cannot be set.
+            InvalidParameter: if the value does not fit.
+        """
+        known = _known(name)
+        if known in FIXED:
+            raise WireError("55P02", f"The setting {known} cannot be changed")
+        made = self._defaults.get(known, "") if value is None else _checked(known, value)
+        (self._local if local else self._values)[known] = made
+        if not local:
+            self._local.pop(known, None)
+
+    def reset_all(self) -> None:
+        """Takes all settings back to what they were at the start."""
+        self._values, self._local = {}, {}
+
+    def use_key(self) -> str | None:
+        """Returns the key for the next question, and forgets it."""
+        found = self.get("discreet.key")
+        for place in (self._local, self._values, self._defaults):
+            place.pop("discreet.key", None)
+        return found or None
+
+    # ------------------------------------------------------------------------------------------------ transactions
+
+    def kept(self) -> Mapping[str, str]:
+        """Returns what `restore` needs."""
+        return dict(self._values)
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Takes settings back to what they were; a key that was used since is not given back."""
+        key = self._values.get("discreet.key")
+        self._values = {name: value for name, value in kept.items() if name != "discreet.key"}
+        if key is not None:
+            self._values["discreet.key"] = key
+
+    def end_transaction(self) -> None:
+        """Forgets what SET LOCAL gave."""
+        self._local = {}
+
+
+def _known(name: str) -> str:
+    found = _CANONICAL.get(name.lower())
+    if found is None:
+        own = ", ".join(f"{PREFIX}{each}" for each in OWN)
+        raise WireError("42704", f"There is no setting {name[:60]!r}", f"Settings of questions are {own}.")
+    return found
+
+
+def _checked(name: str, value: str) -> str:
+    if len(value) > _LONGEST:
+        raise WireError("22023", f"The value of {name} is too long")
+    if not value and name.startswith(PREFIX):
+        return ""
+    return _CHECKS.get(name, _plain)(name, value)
+
+
+# ------------------------------------------------------------------------------------------------------------ grammar
+
+
+def assignment(statement: Statement) -> tuple[str, str | None, bool]:
+    """Returns the name, the value and whether it is for the transaction only, of a SET; the value is None for DEFAULT.
+
+    Raises:
+        WireError: if it is not understood, or asks for another role.
+    """
+    words = list(statement.words[1:])
+    local = bool(words) and words[0].word == "LOCAL"
+    if words and words[0].word in ("LOCAL", "SESSION") and not (len(words) > 1 and words[1].text in ("=", "TO")):
+        words = words[1:]
+    first = words[0].word if words else ""
+    if first in ("ROLE", "AUTHORIZATION"):
+        raise WireError("42501", "Nobody becomes somebody else here", "Connect with their own key.")
+    if first in ("TRANSACTION", "CHARACTERISTICS"):
+        return "transaction_isolation", None, True
+    if first == "NAMES":
+        return "client_encoding", _value(words[1:]), local
+    if first == "TIME" and len(words) > 1 and words[1].word == "ZONE":
+        return "TimeZone", _value(words[2:]), local
+    name, rest = _name(words)
+    if not name or not rest or (rest[0].text != "=" and rest[0].word != "TO"):
+        raise WireError("42601", "SET is not understood", "Write SET discreet.epsilon = 0.1.")
+    return name, _value(rest[1:]), local
+
+
+def _name(words: Sequence[Token]) -> tuple[str, Sequence[Token]]:
+    if len(words) > 2 and words[1].text == ".":
+        return f"{words[0].name}.{words[2].name}", words[3:]
+    return (words[0].name, words[1:]) if words else ("", ())
+
+
+def _value(words: Sequence[Token]) -> str | None:
+    if len(words) == 1 and words[0].word == "DEFAULT":
+        return None
+    if not words:
+        raise WireError("42601", "SET gives no value", "Write SET discreet.epsilon = 0.1.")
+    signs = {",": ", ", "-": "-", "+": "", "/": "/"}
+    return "".join(signs.get(each.text, each.value) for each in words)
+
+
+def shown(statement: Statement) -> str:
+    """Returns the name that SHOW or RESET is about; "all" for all.
+
+    Raises:
+        WireError: if there is none.
+    """
+    words = list(statement.words[1:])
+    phrase = " ".join(each.word for each in words)
+    if phrase in _PHRASES:
+        return _PHRASES[phrase]
+    name, rest = _name(words)
+    if not name or rest:
+        raise WireError("42601", "The name of one setting is needed", "Write SHOW discreet.remaining.")
+    return name
+
+
+_PHRASES = {
+    "TRANSACTION ISOLATION LEVEL": "transaction_isolation",
+    "TIME ZONE": "TimeZone",
+    "SESSION AUTHORIZATION": "session_authorization",
+}
+
+
+def amount(text: str) -> Fraction:
+    """Returns an exact amount."""
+    return check.rational(amount=text)

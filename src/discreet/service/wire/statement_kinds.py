@@ -1,0 +1,273 @@
+"""What a text asks for: statements are told apart by their words, with a small lexer of our own.
+
+The lexer knows quotes, dollar quotes and comments, and nothing else of SQL: questions are read by the gates of `sql`,
+in a worker, and catalog queries in their own process. A mistake here can only send a text to a lane that refuses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import cast
+
+from discreet.service.caller import Permission
+
+MOST_STATEMENTS = 20
+
+
+class Kind(Enum):
+    """What is done with a statement."""
+
+    SELECT, EXPLAIN, SET, SHOW, RESET = "select", "explain", "set", "show", "reset"
+    BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE = "begin", "commit", "rollback", "savepoint", "release"
+    DISCARD, DEALLOCATE, CLOSE = "discard", "deallocate", "close"
+    REFUSED, EMPTY = "refused", "empty"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What a leading word means.
+
+    Attributes:
+        permission: what its caller needs; None if everybody who has signed in may.
+        sqlstate, reason, hint: of the refusal, if it is always refused.
+    """
+
+    kind: Kind
+    permission: Permission | None = None
+    sqlstate: str = ""
+    reason: str = ""
+    hint: str = ""
+
+
+def _refused(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Command]:
+    made = Command(kind=Kind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
+    return dict.fromkeys(words.split(), made)
+
+
+_ASK = "Ask with SELECT; tables are protected with `discreet protect`, or on the page."
+COMMANDS: dict[str, Command] = {
+    **dict.fromkeys(("SELECT", "WITH", "FROM", "VALUES", "("), Command(kind=Kind.SELECT, permission=Permission.ASK)),
+    "TABLE": Command(kind=Kind.REFUSED, sqlstate="0A000", reason="TABLE lists single rows", hint="Ask for a count."),
+    "EXPLAIN": Command(kind=Kind.EXPLAIN, permission=Permission.PLAN),
+    "SET": Command(kind=Kind.SET),
+    "SHOW": Command(kind=Kind.SHOW),
+    "RESET": Command(kind=Kind.RESET),
+    **dict.fromkeys(("BEGIN", "START"), Command(kind=Kind.BEGIN)),
+    **dict.fromkeys(("COMMIT", "END"), Command(kind=Kind.COMMIT)),
+    **dict.fromkeys(("ROLLBACK", "ABORT"), Command(kind=Kind.ROLLBACK)),
+    "SAVEPOINT": Command(kind=Kind.SAVEPOINT),
+    "RELEASE": Command(kind=Kind.RELEASE),
+    "DISCARD": Command(kind=Kind.DISCARD),
+    "DEALLOCATE": Command(kind=Kind.DEALLOCATE),
+    "CLOSE": Command(kind=Kind.CLOSE),
+    **_refused("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
+    **_refused(
+        "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK
+    ),
+    **_refused("GRANT REVOKE REASSIGN", "42501", "Rights are given by stewards, on the page or by the command", _ASK),
+    **_refused("COPY", "0A000", "COPY moves single rows", "Ask for counts, sums and means with SELECT."),
+    **_refused("DECLARE FETCH MOVE", "0A000", "Cursors are not kept", "Fetch with a row limit in your driver."),
+    **_refused("PREPARE EXECUTE", "0A000", "Statements are prepared by the driver", "Send the SELECT itself."),
+    **_refused("LISTEN NOTIFY UNLISTEN", "0A000", "Nothing is notified", "Look at the history on the page."),
+    **_refused("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "That command has no use here", _ASK),
+}
+"""Every command that is known, by its first word; all others are errors of syntax."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a quoted name, a text, a number, a parameter or a sign, and where it stands."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def word(self) -> str:
+        """Returns an unquoted word in capitals; nothing for all else."""
+        return self.text.upper() if self.kind == "word" else ""
+
+    @property
+    def name(self) -> str:
+        """Returns what a name means: unquoted ones are lower case."""
+        if self.kind == "quoted":
+            return self.text[1:-1].replace('""', '"')
+        return self.text.lower() if self.kind == "word" else ""
+
+    @property
+    def value(self) -> str:
+        """Returns the value of a text, a number or a name."""
+        if self.kind == "text":
+            return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
+        return self.name or self.text
+
+
+_PIECE = re.compile(
+    r"""
+      (?P<space> \s+ | --[^\n]* )
+    | (?P<comment> /\* )
+    | (?P<text> [eE]'(?:[^'\\]|\\.|'')*' | (?:[bBxXnN]|[uU]&)?'(?:[^']|'')*' )
+    | (?P<quoted> "(?:[^"]|"")*" )
+    | (?P<dollar> \$(?P<tag>[A-Za-z_]\w*)?\$ )
+    | (?P<parameter> \$\d+ )
+    | (?P<number> (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? )
+    | (?P<word> [^\W\d]\w*\$*\w* )
+    | (?P<sign> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Unfinished(Exception):
+    """A quote or a comment does not end; `place` is where it begins."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        super().__init__(place)
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yields the tokens of a text, without white space and comments.
+
+    Raises:
+        Unfinished: if a quote or a comment does not end.
+    """
+    place = 0
+    while place < len(text):
+        found = cast("re.Match[str]", _PIECE.match(text, place))  # the last alternative takes any character
+        kind, end = "dollar" if found["dollar"] else str(found.lastgroup), found.end()
+        if kind == "comment":
+            end = _comment_end(text, place)
+        elif kind == "dollar":
+            closing = text.find(found["dollar"], end)
+            if closing < 0:
+                raise Unfinished(place)
+            end, kind = closing + len(found["dollar"]), "dollar"
+        elif kind == "sign" and found["sign"] in "'\"":
+            raise Unfinished(place)
+        if kind not in ("space", "comment"):
+            yield Token(kind, text[place:end], place)
+        place = end
+
+
+def _comment_end(text: str, place: int) -> int:
+    """Where a comment ends; one may be inside another."""
+    depth, at = 0, place
+    for mark in re.finditer(r"/\*|\*/", text[place:]):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return place + mark.end()
+    raise Unfinished(at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One statement of a message.
+
+    Attributes:
+        text: as it was written.
+        offset: where it begins in the message.
+        words: its tokens, whose places count from its own beginning.
+    """
+
+    text: str
+    offset: int
+    words: tuple[Token, ...]
+    command: Command
+
+    @property
+    def kind(self) -> Kind:
+        """Returns what is done with it."""
+        return self.command.kind
+
+    def word(self, place: int) -> str:
+        """Returns a word in capitals, or nothing if there is none at that place."""
+        return self.words[place].word if place < len(self.words) else ""
+
+    @property
+    def parameters(self) -> int:
+        """Returns how many parameters it has: the highest number of $1, $2 and so on."""
+        return max((int(each.text[1:6]) for each in self.words if each.kind == "parameter"), default=0)
+
+    @property
+    def tag(self) -> str:
+        """Returns what it is called when it is done."""
+        return _TAGS.get(self.kind, self.word(0))
+
+
+_TAGS = {
+    Kind.BEGIN: "BEGIN",
+    Kind.COMMIT: "COMMIT",
+    Kind.ROLLBACK: "ROLLBACK",
+    Kind.SAVEPOINT: "SAVEPOINT",
+    Kind.RELEASE: "RELEASE",
+    Kind.SET: "SET",
+    Kind.RESET: "RESET",
+    Kind.SHOW: "SHOW",
+    Kind.EXPLAIN: "EXPLAIN",
+    Kind.DEALLOCATE: "DEALLOCATE",
+    Kind.CLOSE: "CLOSE CURSOR",
+}
+_UNKNOWN = Command(
+    kind=Kind.REFUSED,
+    sqlstate="42601",
+    reason="The first word is that of no command",
+    hint="Ask with SELECT, or use EXPLAIN, SET and SHOW.",
+)
+_EMPTY = Command(kind=Kind.EMPTY)
+
+
+def statements(text: str) -> list[Statement]:
+    """Returns the statements of a message, empty ones left out.
+
+    Raises:
+        Unfinished: if a quote or a comment does not end.
+    """
+    found, part = [], list[Token]()
+    for token in (*tokens(text), Token("sign", ";", len(text))):
+        if token.text == ";" and token.kind == "sign":
+            if part:
+                found.append(_statement(text, part, token.start))
+            part = []
+        else:
+            part.append(token)
+    return found
+
+
+def _statement(text: str, part: Sequence[Token], end: int) -> Statement:
+    start = part[0].start
+    words = tuple(Token(each.kind, each.text, each.start - start) for each in part)
+    command = COMMANDS.get(words[0].word or words[0].text, _UNKNOWN)
+    return Statement(text=text[start:end], offset=start, words=words, command=command)
+
+
+def is_catalog(words: Sequence[Token], declared: Collection[str]) -> bool:
+    """Tells whether a SELECT is about the catalog or about nothing, rather than about a declared table.
+
+    A name of a declared table right after FROM or JOIN makes it a question; else names of the catalog, or the want of
+    any table, make it a catalog query.
+    """
+    after = [other for each, other in pairwise(words) if each.word in ("FROM", "JOIN")]
+    if any(each.name in declared for each in after):
+        return False
+    names = {each.name for each in words}
+    catalog = {"pg_catalog", "information_schema"} & names or any(name.startswith("pg_") for name in names)
+    return bool(catalog) or not any(each.word == "FROM" for each in words)
+
+
+def without_schema(text: str, words: Sequence[Token]) -> str:
+    """Returns a text in which `public.` before names is blank, so that places stay as they are.
+
+    >>> without_schema("SELECT 1 FROM public.visits", list(tokens("SELECT 1 FROM public.visits")))
+    'SELECT 1 FROM        visits'
+    """
+    made = text
+    for each, dot in pairwise(words):
+        if each.name == "public" and dot.text == "." and dot.start == each.start + len(each.text):
+            end = dot.start + 1
+            made = made[: each.start] + " " * (end - each.start) + made[end:]
+    return made

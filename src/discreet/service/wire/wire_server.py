@@ -1,0 +1,203 @@
+"""The server of the PostgreSQL wire: it listens, signs clients in, and ends connections in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+from collections import Counter
+from contextlib import suppress
+from typing import Any, cast
+
+from discreet.errors import DiscreetError, InvalidParameter
+from discreet.noise.tokens import random_bytes
+from discreet.service.desk import Desk
+from discreet.service.settings import LOOPBACK, Settings
+from discreet.service.wire import protocol_messages as pg
+from discreet.service.wire import startup_exchange
+from discreet.service.wire.catalog.catalog_lane import CatalogLane
+from discreet.service.wire.protocol_messages import ProtocolViolation
+from discreet.service.wire.question_lane import Acts, Identities, Limits, QuestionLane
+from discreet.service.wire.sqlstates import WireError, fields
+from discreet.service.wire.startup_exchange import Cancel, Start
+from discreet.service.wire.wire_connection import WireConnection
+from discreet.service.wire.wire_session import WireSession
+
+MOST_CONNECTIONS = 200
+MOST_PER_USER = 32
+SIGN_IN_SECONDS = 10.0
+
+_LOG = logging.getLogger("discreet.wire")
+_VIOLATION = WireError("08P01", "The client does not speak the protocol", fatal=True)
+_STOPPING = WireError("57P01", "The service stops", fatal=True)
+_FULL = WireError("53300", "There are too many connections", "Close some, and try again.", fatal=True)
+_FAULT = WireError("XX000", "Something went wrong that should not have; nothing is said about why.", fatal=True)
+
+
+class WireServer:
+    """Serves clients of PostgreSQL.
+
+    Args:
+        desk: answers questions.
+        identities: know keys.
+        acts: tell what is left.
+        limits: count requests.
+        settings: of the service; a catalog query has the deadline of planning.
+        most_connections, most_per_user: how many there may be at once.
+        sign_in_seconds: within which a client must have signed in.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        identities: Identities,
+        acts: Acts,
+        limits: Limits,
+        settings: Settings,
+        *,
+        most_connections: int = MOST_CONNECTIONS,
+        most_per_user: int = MOST_PER_USER,
+        sign_in_seconds: float = SIGN_IN_SECONDS,
+    ) -> None:
+        self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
+        self._catalog = CatalogLane(deadline=settings.planning_deadline, waiting=settings.queue)
+        self._most, self._most_per_user, self._seconds = most_connections, most_per_user, sign_in_seconds
+        self._open: dict[tuple[int, int], WireConnection] = {}
+        self._users: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tls: ssl.SSLContext | None = None
+        self._server: asyncio.Server | None = None
+        self._warming: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int, ssl_context: ssl.SSLContext | None = None) -> int:
+        """Begins to listen.
+
+        Args:
+            host: an address; beyond loopback it needs TLS.
+            port: 0 for a free one.
+            ssl_context: of TLS; clients of other machines must use it.
+
+        Returns:
+            The port.
+
+        Raises:
+            InvalidParameter: if the address needs TLS and there is none.
+        """
+        if host not in LOOPBACK and ssl_context is None:
+            hint = "Give tls_certificate and tls_key, or listen on 127.0.0.1."
+            raise InvalidParameter("host", host, "to be loopback without TLS", hint)
+        self._tls = ssl_context
+        self._server = await asyncio.start_server(self._connected, host, port, limit=1 << 16)
+        self._warming = asyncio.create_task(self._catalog.warm())
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Stops listening, and ends all connections; what was charged stays charged."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
+        await self._catalog.close()
+
+    # -------------------------------------------------------------------------------------------------- connections
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection from its first byte to its last; nothing it does ends another."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._tasks.add(task)
+        try:
+            await self._guarded(reader, writer)
+        except asyncio.CancelledError:
+            await _report(writer, _STOPPING)
+        except (OSError, EOFError, TimeoutError):  # EOFError: the client is gone in the midst of a message
+            pass
+        except WireError as error:
+            await _report(writer, error)
+        except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
+            _log("fault")
+            await _report(writer, _FAULT)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _guarded(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if len(self._tasks) > self._most:
+                raise _FULL
+            async with asyncio.timeout(self._seconds):
+                found = await startup_exchange.begin(reader, writer, self._tls)
+                if isinstance(found, Cancel):
+                    self._cancel(found)
+                    return
+                key_id = await startup_exchange.prove(reader, writer, found, self._identities, self._limits)
+            await self._serve(reader, writer, found, key_id)
+        except ProtocolViolation:
+            _log("refused", sqlstate=_VIOLATION.sqlstate)
+            raise _VIOLATION from None
+        except WireError as error:
+            _log("refused", sqlstate=error.sqlstate)
+            raise
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, key_id: str
+    ) -> None:
+        try:
+            caller = self._identities.caller_of_key(key_id)
+        except DiscreetError:
+            raise startup_exchange.WRONG from None
+        if self._users[caller.name] >= self._most_per_user:
+            raise _FULL
+        parameters = startup_exchange.settings_of(start)
+        lane = QuestionLane(
+            desk=self._desk,
+            identities=self._identities,
+            limits=self._limits,
+            catalog=self._catalog,
+            parameters=parameters,
+            key_id=key_id,
+            database=start.database,
+        )
+        connection = WireConnection(reader, writer, WireSession(lane, self._acts), parameters, _log_of(key_id))
+        await self._registered(connection, writer, caller.name)
+
+    async def _registered(self, connection: WireConnection, writer: asyncio.StreamWriter, name: str) -> None:
+        drawn = random_bytes(16)  # both parts are random: a cancel request proves itself by nothing else
+        key = int.from_bytes(drawn[:4], "big") >> 1, int.from_bytes(drawn[4:8], "big")
+        self._open[key] = connection
+        self._users[name] += 1
+        try:
+            writer.write(pg.backend_key(*key))
+            await connection.serve()
+        finally:
+            self._open.pop(key, None)
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name]
+
+    def _cancel(self, asked: Cancel) -> None:
+        connection = self._open.get((asked.process, asked.secret))
+        if connection is not None:
+            connection.stop()
+
+
+async def _report(writer: asyncio.StreamWriter, error: WireError) -> None:
+    """Says why a connection ends, if anybody listens."""
+    with suppress(OSError, TimeoutError, RuntimeError):
+        writer.write(pg.report(b"E", fields(error)))
+        async with asyncio.timeout(1):
+            await writer.drain()
+
+
+def _log_of(key_id: str) -> Any:
+    return lambda event, **more: _log(event, credential=key_id, **more)
+
+
+def _log(event: str, **more: str) -> None:
+    """One line of JSON, without questions, values and names."""
+    _LOG.info("%s", json.dumps({"where": "wire", "event": event, **more}))

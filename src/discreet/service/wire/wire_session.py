@@ -1,0 +1,265 @@
+"""What one connection does with statements: transactions that refund nothing, settings, and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.service.caller import Permission
+from discreet.service.wire import value_formats
+from discreet.service.wire.protocol_messages import Field
+from discreet.service.wire.question_lane import Acts, QuestionLane, Result, field_of, text_rows
+from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, shown
+from discreet.service.wire.sqlstates import WireError, notice, wire_error
+from discreet.service.wire.statement_kinds import MOST_STATEMENTS, Kind, Statement, Unfinished, statements
+
+_KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
+_LATE = "A statement before this one failed: nothing is done until ROLLBACK"
+_MANY = "More than one question in one message"
+_BALANCE = ("account", "of", "remaining", "spendable", "spent", "total")
+_ENDS = (Kind.COMMIT, Kind.ROLLBACK)
+
+
+def read_statements(text: str) -> list[Statement]:
+    """Returns the statements of a message.
+
+    Raises:
+        WireError: if the text is not understood, one of them is of a kind that is refused, or there are too many.
+    """
+    try:
+        found = statements(text)
+    except Unfinished as error:
+        raise WireError("42601", "A quote or a comment does not end", place=error.place) from None
+    if len(found) > MOST_STATEMENTS:
+        raise WireError("54000", f"A message has at most {MOST_STATEMENTS} statements")
+    for each in found:
+        command = each.command
+        if command.kind is Kind.REFUSED:
+            raise WireError(command.sqlstate, command.reason, command.hint, place=each.offset)
+    return found
+
+
+class WireSession:
+    """The state of a connection, and its statements.
+
+    Attributes:
+        status: I outside of transactions, T inside of one, E inside of one that failed.
+    """
+
+    def __init__(self, lane: QuestionLane, acts: Acts) -> None:
+        self._lane, self._acts = lane, acts
+        self._parameters: SessionParameters = lane.parameters
+        self._saved: list[tuple[str, Mapping[str, str]]] = []
+        self._charged = False
+        self.status = "I"
+
+    # ------------------------------------------------------------------------------------------------- statements
+
+    def check(self, found: Sequence[Statement]) -> None:
+        """Lets a message pass that asks at most one question.
+
+        Raises:
+            WireError: if there are more; nothing of the message was done.
+        """
+        questions = [each for each in found if each.kind is Kind.SELECT and not self._lane.about_catalog(each)]
+        if len(questions) > 1:
+            raise WireError("0A000", _MANY, "Send them one by one; nothing was asked.", place=questions[1].offset)
+
+    def admit(self, statement: Statement) -> None:
+        """Lets a statement pass whose caller is still known, and that a failed transaction allows.
+
+        Raises:
+            WireError: for all others.
+        """
+        try:
+            self._lane.caller()
+        except DiscreetError as error:
+            raise wire_error(error) from None
+        if self.status == "E" and statement.kind not in _ENDS:
+            raise WireError("25P02", _LATE)
+
+    async def run(self, statement: Statement, values: Sequence[Any]) -> Result:
+        """Does a statement.
+
+        Raises:
+            WireError: if it cannot be done.
+        """
+        self.admit(statement)
+        if statement.kind is Kind.SELECT:
+            result = await self._lane.ask(statement, values)
+            self._charged = self._charged or result.charged
+            return result
+        if statement.kind is Kind.EXPLAIN:
+            return await self._lane.explain(statement, values)
+        try:
+            return _DONE[statement.kind](self, statement)
+        except DiscreetError as error:
+            raise wire_error(error, statement.text) from None
+
+    async def describe(
+        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
+    ) -> tuple[Field, ...] | None:
+        """Returns the columns that a statement will give; None if it gives no rows. Nothing is spent.
+
+        Raises:
+            WireError: if it cannot be done.
+        """
+        self.admit(statement)
+        if statement.kind is Kind.SELECT:
+            return await self._lane.describe(statement, values, types)
+        if statement.kind is Kind.EXPLAIN:
+            return (field_of("QUERY PLAN", value_formats.TEXT),)
+        if statement.kind is Kind.SHOW:
+            try:
+                return self._show(statement).fields
+            except DiscreetError as error:
+                raise wire_error(error, statement.text) from None
+        return None
+
+    def fail(self) -> None:
+        """Notes that a statement failed."""
+        if self.status == "T":
+            self.status = "E"
+
+    # ----------------------------------------------------------------------------------------------- transactions
+
+    def _begin(self, statement: Statement) -> Result:
+        if self.status == "T":
+            return Result(tag=statement.tag, notices=(notice("There is a transaction already"),))
+        self._saved = [("", self._parameters.kept())]
+        self._charged, self.status = False, "T"
+        return Result(tag=statement.tag)
+
+    def _commit(self, statement: Statement) -> Result:
+        if self.status == "E":
+            return self._rolled_back("ROLLBACK")
+        self._end()
+        return Result(tag=statement.tag)
+
+    def _rollback(self, statement: Statement) -> Result:
+        words = [each.word for each in statement.words]
+        if "TO" in words:
+            return self._back_to(statement)
+        return self._rolled_back(statement.tag)
+
+    def _rolled_back(self, tag: str) -> Result:
+        told = (notice(_KEPT_CHARGE),) if self._charged and self.status != "I" else ()
+        if self._saved:
+            self._parameters.restore(self._saved[0][1])
+        self._end()
+        return Result(tag=tag, notices=told)
+
+    def _end(self) -> None:
+        self._parameters.end_transaction()
+        self._saved, self._charged, self.status = [], False, "I"
+
+    def _savepoint(self, statement: Statement) -> Result:
+        self._needs_transaction("SAVEPOINT")
+        if len(self._saved) > 100:
+            raise WireError("54000", "There are too many savepoints")
+        self._saved.append((_last_name(statement), self._parameters.kept()))
+        return Result(tag=statement.tag)
+
+    def _back_to(self, statement: Statement) -> Result:
+        self._needs_transaction("ROLLBACK TO SAVEPOINT")
+        place = self._saved_place(_last_name(statement))
+        self._parameters.restore(self._saved[place][1])
+        self._saved, self.status = self._saved[: place + 1], "T"
+        return Result(tag=statement.tag, notices=(notice(_KEPT_CHARGE),) if self._charged else ())
+
+    def _release(self, statement: Statement) -> Result:
+        self._needs_transaction("RELEASE")
+        self._saved = self._saved[: self._saved_place(_last_name(statement))]
+        return Result(tag=statement.tag)
+
+    def _saved_place(self, name: str) -> int:
+        for place in range(len(self._saved) - 1, 0, -1):
+            if self._saved[place][0] == name:
+                return place
+        raise WireError("3B001", "There is no such savepoint")
+
+    def _needs_transaction(self, what: str) -> None:
+        if self.status == "I":
+            raise WireError("25P01", f"{what} is for transactions", "Send BEGIN first.")
+
+    # --------------------------------------------------------------------------------------------------- settings
+
+    def _set(self, statement: Statement) -> Result:
+        name, value, local = assignment(statement)
+        self._parameters.set(name, value, local=local)
+        return Result(tag="SET")
+
+    def _reset(self, statement: Statement) -> Result:
+        name = shown(statement)
+        if name == "all":
+            self._parameters.reset_all()
+        else:
+            self._parameters.set(name, None)
+        return Result(tag="RESET")
+
+    def _show(self, statement: Statement) -> Result:
+        name = shown(statement)
+        if name == REMAINING:
+            return self._remaining()
+        if name == "session_authorization":
+            return text_rows("SHOW", name, [self._lane.caller().name])
+        if name == "all":
+            fields = tuple(field_of(each, value_formats.TEXT) for each in ("name", "setting", "description"))
+            rows = tuple((key, value, "") for key, value in self._parameters.all().items())
+            return Result(tag="SHOW", fields=fields, rows=rows)
+        return text_rows("SHOW", name, [self._parameters.get(name)])
+
+    def _remaining(self) -> Result:
+        """What is left, a row for each account and cap that the caller may know of."""
+        caller = self._lane.caller()
+        caller.require(Permission.SEE_OWN)
+        fields = tuple(field_of(each, value_formats.TEXT) for each in _BALANCE)
+        return Result(tag="SHOW", fields=fields, rows=tuple(_balances(self._acts.budgets(caller))))
+
+    def _discard(self, statement: Statement) -> Result:
+        if self.status != "I":
+            raise WireError("25001", "DISCARD is not for transactions")
+        self._parameters.reset_all()
+        return Result(tag=f"DISCARD {statement.word(1) or 'ALL'}")
+
+    def _nothing(self, statement: Statement) -> Result:
+        return Result(tag=statement.tag)
+
+
+def _last_name(statement: Statement) -> str:
+    name = statement.words[-1].name
+    if len(statement.words) < 2 or not name:
+        raise WireError("42601", "The name of a savepoint is needed")
+    return name
+
+
+def _balances(found: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """A row for each account: the caller's own part, and the account's for those who see it."""
+    rows = []
+    for each in found:
+        parts = {"": each.get("balance"), str((each.get("own") or {}).get("name", "")): each.get("own")}
+        for who, balance in parts.items():
+            if balance is not None:
+                told = [_text(balance.get(name)) for name in ("remaining", "spendable", "spent", "total")]
+                rows.append((str(each["account"]), who or "everybody", *told))
+    return rows
+
+
+def _text(written: Any) -> str:
+    return str(written.get("text", "")) if isinstance(written, Mapping) else "" if written is None else str(written)
+
+
+_DONE: Mapping[Kind, Callable[[WireSession, Statement], Result]] = {
+    Kind.BEGIN: WireSession._begin,
+    Kind.COMMIT: WireSession._commit,
+    Kind.ROLLBACK: WireSession._rollback,
+    Kind.SAVEPOINT: WireSession._savepoint,
+    Kind.RELEASE: WireSession._release,
+    Kind.SET: WireSession._set,
+    Kind.RESET: WireSession._reset,
+    Kind.SHOW: WireSession._show,
+    Kind.DISCARD: WireSession._discard,
+    Kind.DEALLOCATE: WireSession._nothing,
+    Kind.CLOSE: WireSession._nothing,
+}

@@ -1,0 +1,224 @@
+"""The book as a worker sees it: every call is a message to the owner, who fixes who asks, and keeps all receipts.
+
+A worker can ask for nothing but what one request needs. It cannot act as a steward, unless the request is a steward's
+own; whom it charges, for which project and under which key is decided by the owner, whatever it says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.curator.documents.book_documents import read_balance
+from discreet.curator.documents.error_documents import read_error
+from discreet.errors import DiscreetError, InvalidParameter
+from discreet.ledger import Account, Balance, Book, Receipt, Role, policy
+from discreet.ledger.account import AccountState
+from discreet.ledger.serialization import write_loss, write_unit
+from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
+from discreet.ledger.store.base import Stored
+from discreet.privacy import Loss, Neighbours, Unit, events
+from discreet.privacy.events import Event
+from discreet.service.worker.book_messages import read_cap, read_receipt, read_stored
+from discreet.service.worker.messages import Channel
+
+
+class BookClient(Book):
+    """A book that the owner keeps; what is not written here, a worker does not need, and cannot do.
+
+    Args:
+        channel: to the owner.
+        steward: whether accounts and tables may be entered: at the start of the service, and when one is protected.
+    """
+
+    def __init__(self, channel: Channel, *, steward: bool) -> None:
+        self._channel = channel
+        self.stewardship = StewardshipClient(self, writing=steward)
+        self._accounts: dict[str, Account] = {}
+        self.path, self.in_memory = "the service's book", False
+
+    def call(self, method: str, **arguments: Any) -> Any:
+        """Asks the owner, and returns what it says.
+
+        Raises:
+            DiscreetError: as the book did there.
+        """
+        self._channel.send({"call": method, "with": arguments})
+        reply = self._channel.receive()
+        if "error" in reply:
+            raise read_error(reply["error"])
+        return reply["value"]
+
+    def close(self) -> None:
+        """Lets go of nothing: the owner keeps the book."""
+
+    def admit(self, account: str, analyst: str, project: str = "") -> AccountState:  # noqa: ARG002 - the owner knows who
+        """See `Book.admit`."""
+        return AccountState.read(self.call("admit", account=account))
+
+    def is_charged(self, analyst: str, key: str | None) -> bool:  # noqa: ARG002 - the owner knows who
+        """See `Book.is_charged`."""
+        return key is not None and bool(self.call("is_charged"))
+
+    def charge(
+        self,
+        account: str,
+        event: Event,
+        *,
+        analyst: str = policy.OWNER,  # noqa: ARG002 - the owner knows who, and under which key
+        question: str = "{}",
+        key: str | None = None,  # noqa: ARG002
+        replay_key: str = "",
+        terms: str | None = None,
+        project: str = "",  # noqa: ARG002
+    ) -> Receipt:
+        """See `Book.charge`."""
+        told = {"event": events.to_json(event), "question": question, "replay_key": replay_key, "terms": terms}
+        return read_receipt(self.call("charge", account=account, **told))
+
+    def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
+        """See `Book.refusal`."""
+        found = self.call("refusal", account=account, event=events.to_json(event))
+        return None if found is None else read_error(found)
+
+    def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:  # noqa: ARG002 - the owner knows better
+        """See `Book.claim`."""
+        found = self.call("claim", sequence=receipt.sequence)
+        return None if found is None else read_receipt(found)
+
+    def interrupt(self, receipt: Receipt) -> bool:
+        """See `Book.interrupt`."""
+        return bool(self.call("interrupt", sequence=receipt.sequence))
+
+    def fail(self, *receipts: Receipt) -> None:
+        """See `Book.fail`."""
+        for receipt in receipts:
+            self.call("fail", sequence=receipt.sequence)
+
+    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
+        """See `Book.store_answer`."""
+        text = payload if isinstance(payload, str) else payload.decode()
+        return bool(self.call("store_answer", sequence=receipt.sequence, replay_key=replay_key, payload=text))
+
+    def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
+        """See `Book.store_beside`."""
+        told = {"replay_key": replay_key, "payload": payload, "question": question}
+        return str(self.call("store_beside", sequence=receipt.sequence, **told)).encode()
+
+    def beside(self, receipt: Receipt, replay_key: str) -> bytes | None:
+        """See `Book.beside`."""
+        found = self.call("beside", sequence=receipt.sequence, replay_key=replay_key)
+        return None if found is None else str(found).encode()
+
+    def stored(self, replay_key: str) -> tuple[Stored, ...]:
+        """See `Book.stored`."""
+        return tuple(read_stored(one) for one in self.call("stored", replay_key=replay_key))
+
+    def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
+        """See `Book.related`."""
+        return tuple((question, read_stored(one)) for question, one in self.call("related", start=start, most=most))
+
+    def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:  # noqa: ARG002 - the owner knows better
+        """See `Book.answer`."""
+        found = self.call("answer", sequence=receipt.sequence)
+        return None if found is None else str(found).encode()
+
+    def account(self, account: str) -> Account:
+        """See `Book.account`."""
+        if account not in self._accounts:
+            self._accounts[account] = Account.read(self.call("account", account=account))
+        return self._accounts[account]
+
+    def accounts(self) -> tuple[str, ...]:
+        """See `Book.accounts`."""
+        return tuple(self.call("accounts"))
+
+    def tables(self) -> dict[str, str]:
+        """See `Book.tables`."""
+        return {table: told["account"] for table, told in self.origins().items()}
+
+    def origins(self) -> dict[str, TableRecord]:
+        """See `Book.origins`."""
+        return dict(self.call("origins"))
+
+    def declaration(self, table: str) -> str | None:
+        """See `Book.declaration`."""
+        found = self.origins().get(table)
+        return None if found is None else str(found["declaration"])
+
+    def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+        """See `Book.balance`."""
+        whose = "analyst" if analyst is not None else "project" if project is not None else "account"
+        return read_balance(self.call("balance", account=account, whose=whose))
+
+    def role(self, account: str, who: str) -> Role | None:
+        """See `Book.role`."""
+        found = self.call("role", account=account, who=who)
+        return None if found is None else Role(found)
+
+    def allotted(self, project: str, *, account: str) -> Loss | None:
+        """See `Book.allotted`."""
+        return read_cap(self.call("allotted", account=account, project=project))
+
+    def capped(self, analyst: str, *, account: str) -> Loss | None:
+        """See `Book.capped`."""
+        return read_cap(self.call("capped", account=account, analyst=analyst))
+
+
+class StewardshipClient(Stewardship):
+    """What a worker may enter into the book: nothing, unless it works for a steward. What is there it compares."""
+
+    def __init__(self, book: BookClient, *, writing: bool) -> None:
+        self._book, self._writing = book, writing
+
+    def open_account(
+        self,
+        account: str,
+        *,
+        unit: Unit,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        budget: Loss | None = None,
+        by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
+    ) -> Account:
+        """See `Stewardship.open_account`."""
+        if self._writing:
+            cap = None if budget is None else write_loss(budget)
+            told = {"unit": write_unit(unit), "neighbours": Neighbours(neighbours).value, "budget": cap}
+            return Account.read(self._book.call("open_account", account=account, **told))
+        return self._book.account(account)
+
+    def attach(
+        self,
+        table: str,
+        *,
+        account: str,
+        declaration: str,
+        version: str = "",
+        origin: Origin = NOWHERE,
+        by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
+    ) -> None:
+        """See `Stewardship.attach`."""
+        if self._writing:
+            told = {"declaration": declaration, "version": version, "origin": origin.fields}
+            self._book.call("attach", table=table, account=account, **told)
+        elif self._book.declaration(table) != declaration:
+            hint = "Start the service again: declarations are entered when it starts."
+            raise InvalidParameter("declaration", f"of table {table!r}", "to be as in the book", hint)
+
+    def appoint(
+        self,
+        who: str,
+        role: Role | str,
+        *,
+        account: str = "",
+        cap: Loss | None = None,
+        by: str = policy.OWNER,  # noqa: ARG002
+    ) -> None:
+        """See `Stewardship.appoint`."""
+        if self._writing:
+            told = {"role": Role(role).value, "cap": None if cap is None else write_loss(cap)}
+            self._book.call("appoint", who=who, account=account, **told)
+
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:  # noqa: ARG002
+        """See `Stewardship.allot`."""
+        if self._writing:
+            self._book.call("allot", project=project, account=account, cap=write_loss(cap))

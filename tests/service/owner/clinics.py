@@ -1,0 +1,86 @@
+"""A small clinic with an owner of its book, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from discreet.ledger import Book
+from discreet.privacy import Budget, Unit
+from discreet.service.caller import Caller, ServiceRole
+from discreet.service.desk import Operation, Work
+from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.settings import Settings
+
+ANA = Caller(name="ana", role=ServiceRole.ANALYST, credential="key of ana")
+BEN = Caller(name="ben", role=ServiceRole.ANALYST, credential="key of ben")
+STELLA = Caller(name="stella", role=ServiceRole.STEWARD, credential="key of stella")
+AUDITOR = Caller(name="otto", role=ServiceRole.AUDITOR, credential="key of otto")
+COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+TOML = """
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+types = { patient = "int", ward = "text", age = "int" }
+bounds = { age = [0, 120] }
+keys = { ward = ["A", "B", "C"] }
+[tables.staff]
+source = "staff.csv"
+unit = ""
+types = { grade = "int" }
+bounds = { grade = [0, 9] }
+[budgets.visits]
+epsilon = 10
+[budgets.staff]
+epsilon = 1
+[analysts.ana.visits]
+epsilon = 5
+"""
+
+
+def write(folder: Path) -> Path:
+    """A table of people, one of staff for whom nobody is appointed, and their declarations."""
+    rows = [f"{i % 40},{'ABC'[i % 3]},{i % 90}" for i in range(120)]
+    (folder / "visits.csv").write_text("patient,ward,age\n" + "\n".join(rows) + "\n")
+    (folder / "staff.csv").write_text("grade\n" + "\n".join(str(i % 9) for i in range(30)) + "\n")
+    (folder / "discreet.toml").write_text(TOML)
+    return folder / "discreet.toml"
+
+
+def ask(sql: str = COUNT, epsilon: str = "0.1", key: str | None = None, **more: Any) -> Work:
+    return Work(operation=Operation.ASK, arguments={"sql": sql, "epsilon": epsilon, **more}, key=key)
+
+
+@asynccontextmanager
+async def desk(folder: Path, **chosen: Any) -> AsyncIterator[tuple[ServiceDesk, Book]]:
+    """A desk with one worker, one planner and short ticks."""
+    config = folder / "discreet.toml"
+    settings = Settings(folder=folder, **{"workers": 1, "tick": 0.01, **chosen})
+    with Book(str(folder / "discreet.ledger")) as book:
+        made = ServiceDesk(book, settings, config=str(config))
+        try:
+            await made.open()
+            yield made, book
+        finally:
+            await made.close(grace=0.1)
+
+
+def book_of_ana() -> Book:
+    """A book in memory in which ana is appointed on one account, and nobody on another."""
+    book = Book()
+    for account in ("visits", "staff"):
+        book.stewardship.open_account(account, unit=Unit("person", "id"), budget=Budget(epsilon=2))
+    book.stewardship.appoint("ana", "analyst", account="visits", cap=Budget(epsilon=1))
+    return book
+
+
+def kinds(book: Book) -> list[str]:
+    """What happened, in order."""
+    return [entry.kind for entry in book.history()]
+
+
+def run(coroutine: Any) -> Any:
+    return asyncio.run(coroutine)

@@ -1,0 +1,120 @@
+"""What a worker can and cannot ask of the book."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.errors import InternalError, LedgerError, NotPermitted
+from discreet.ledger import Book, Receipt
+from discreet.privacy import events
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.worker.book_messages import read_receipt, read_stored, write_receipt, write_stored
+from tests.service.owner.clinics import book_of_ana, kinds
+
+EVENT = events.to_json(events.Pure("0.1"))
+CHARGE = {"account": "visits", "event": EVENT, "question": "{}", "replay_key": "", "terms": None}
+
+
+@pytest.fixture
+def book() -> Book:
+    return book_of_ana()
+
+
+def door(book: Book, **more: object) -> BookDoor:
+    return BookDoor(book, analyst="ana", spending=True, **more)  # type: ignore[arg-type]
+
+
+def test_who_is_charged_was_decided_before(book: Book) -> None:
+    """A worker that is not ours could name anybody: the names have no place in a call."""
+    with pytest.raises(TypeError):
+        door(book).serve("charge", {**CHARGE, "analyst": "owner"})
+    receipt = read_receipt(door(book, key="k1").serve("charge", CHARGE))
+    (entry,) = [each for each in book.history() if each.kind == "charge"]
+    assert (entry.who, entry.key, receipt.analyst) == ("ana", "k1", "ana")
+
+
+def test_receipts_stay_with_the_owner(book: Book) -> None:
+    other = book.charge("visits", events.Pure("0.1"), analyst="ana")
+    mine = door(book)
+    for method in ("fail", "answer", "claim", "interrupt"):
+        with pytest.raises(InternalError):
+            mine.serve(method, {"sequence": other.sequence})
+    with pytest.raises(InternalError):
+        mine.serve("store_answer", {"sequence": other.sequence, "replay_key": "", "payload": "{}"})
+    assert kinds(book)[-1] == "charge"
+
+
+@pytest.mark.parametrize(
+    "method", ["verify", "history", "stewardship", "__init__", "close", "_own", "appoint", "attach"]
+)
+def test_nothing_else_passes(book: Book, method: str) -> None:
+    with pytest.raises(InternalError):
+        door(book).serve(method, {})
+
+
+def test_planning_cannot_charge(book: Book) -> None:
+    with pytest.raises(InternalError):
+        BookDoor(book, analyst="ana").serve("charge", CHARGE)
+
+
+def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Book) -> None:
+    for method, told in (("admit", {"account": "staff"}), ("charge", {**CHARGE, "account": "staff"})):
+        with pytest.raises(NotPermitted, match="No analysts are appointed"):
+            door(book).serve(method, told)
+    assert BookDoor(book, analyst="owner").serve("admit", {"account": "staff"})
+
+
+def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
+    shut = door(book)
+    shut.close(failed=True)
+    with pytest.raises(LedgerError):
+        shut.serve("charge", CHARGE)
+    assert "charge" not in kinds(book)
+
+
+@pytest.mark.parametrize(("failed", "entry"), [(True, "fail"), (False, "interrupt")])
+def test_open_charges_get_an_end(book: Book, failed: bool, entry: str) -> None:
+    left = door(book)
+    left.serve("charge", CHARGE)
+    assert left.charged
+    assert not left.ended
+    assert left.close(failed=failed)
+    assert kinds(book)[-1] == entry
+
+
+def test_an_answer_that_is_stored_ends_its_charge(book: Book) -> None:
+    used = door(book)
+    receipt = read_receipt(used.serve("charge", CHARGE))
+    used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r", "payload": '{"n":1}'})
+    assert used.ended
+    assert not used.close(failed=True)
+    assert book.balance("visits", analyst="ana").failures == 0
+
+
+def test_a_charge_under_its_key_is_claimed_once(book: Book) -> None:
+    """Its runner is gone: whoever comes with the same key runs it, for the same charge."""
+    door(book, key="k").serve("charge", CHARGE)
+    again = door(book, key="k")
+    assert again.serve("is_charged", {})
+    repeated = read_receipt(again.serve("charge", CHARGE))
+    assert repeated.repeated
+    assert again.ended
+    claimed = read_receipt(again.serve("claim", {"sequence": repeated.sequence}))
+    assert claimed.claim == 1
+    assert not again.ended
+    assert kinds(book).count("charge") == 1
+
+
+def test_messages_are_exact(book: Book) -> None:
+    receipt: Receipt = book.charge("visits", events.Pure("1/3"), analyst="ana")
+    assert read_receipt(write_receipt(receipt)) == receipt
+    book.store_answer(receipt, "r", '{"n":"é"}')
+    (stored,) = book.stored("r")
+    assert read_stored(write_stored(stored)) == stored
+
+
+def test_whoever_asks_learns_of_nobody_else(book: Book) -> None:
+    book.stewardship.appoint("ben", "analyst", account="visits")
+    assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
+    assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
+    assert door(book).serve("capped", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's

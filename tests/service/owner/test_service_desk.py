@@ -1,0 +1,171 @@
+"""The desk with real workers: processes that answer, are killed, and lose nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.errors import (
+    DiscreetError,
+    InvalidParameter,
+    KeyConflict,
+    NotPermitted,
+    QueryFailed,
+    ServiceUnavailable,
+    UnknownJob,
+    UnknownTable,
+    UnsupportedQuery,
+)
+from discreet.ledger import Book
+from discreet.service.caller import Caller, ServiceRole
+from discreet.service.desk import JobState, Operation, Work
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.service_desk import ServiceDesk
+from tests.service.owner.clinics import ANA, AUDITOR, BEN, COUNT, STELLA, ask, desk, kinds, run, write
+
+SCOPED = Caller(name="ana", role=ServiceRole.ANALYST, credential="scoped", tables=frozenset({"staff"}))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path)
+    return tmp_path
+
+
+async def refused(made: ServiceDesk, caller: Caller, work: Work) -> DiscreetError:
+    with pytest.raises(DiscreetError) as found:
+        await made.perform(caller, work)
+    return found.value
+
+
+def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def day() -> None:
+        async with desk(folder) as (made, book):
+            assert [facts["name"] for facts in made.tables(ANA)] == ["staff", "visits"]
+            assert [facts["name"] for facts in made.tables(SCOPED)] == ["staff"]
+            first = await made.perform(ANA, ask(key="k"))
+            again = await made.perform(ANA, ask(key="k"))
+            assert (first["rows"], again["replayed"]) == (again["rows"], True)
+            assert kinds(book).count("charge") == 1
+            await check_refusals(made, book)
+            await check_jobs(made)
+            told = await made.perform(ANA, Work(operation=Operation.EXPLAIN, arguments={"sql": COUNT, "epsilon": 1}))
+            assert [column["name"] for column in told["columns"]] == ["ward", "n", "n_low", "n_high"]
+            alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
+            assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
+            book.verify()
+            assert made.ready
+            monkeypatch.setattr(type(book), "stopped", property(lambda _: True))  # a commit failed
+            assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
+            assert not made.ready
+        assert kinds_of(folder).count("charge") == 3
+
+    run(day())
+
+
+def kinds_of(folder: Path) -> list[str]:
+    with Book(str(folder / "discreet.ledger")) as book:
+        return kinds(book)
+
+
+async def check_refusals(made: ServiceDesk, book: Book) -> None:
+    before = book.head()
+    assert isinstance(await refused(made, BEN, ask()), NotPermitted)
+    assert isinstance(await refused(made, AUDITOR, ask()), NotPermitted)
+    assert isinstance(await refused(made, SCOPED, ask()), UnknownTable)
+    assert isinstance(await refused(made, ANA, ask("SELECT AVG(grade) AS g FROM staff")), NotPermitted)
+    assert isinstance(await refused(made, ANA, ask(analyst="owner")), InvalidParameter)
+    assert isinstance(await refused(made, ANA, ask("SELECT * FROM visits")), UnsupportedQuery)
+    assert isinstance(await refused(made, ANA, ask(epsilon="nan")), InvalidParameter)
+    assert isinstance(await refused(made, ANA, ask("SELECT COUNT(*) AS n FROM visits", key="k")), KeyConflict)
+    assert book.head() == before
+
+
+async def check_jobs(made: ServiceDesk) -> None:
+    job = made.begin(ANA, ask("SELECT COUNT(*) AS n FROM visits", key="job"))
+    seen = [status async for status in made.follow(ANA, job.id)]
+    assert seen[-1].state is JobState.DONE
+    assert seen[-1].document is not None
+    for stranger in (BEN, STELLA):
+        with pytest.raises(UnknownJob):
+            made.job(stranger, job.id)
+
+
+def killing(monkeypatch: pytest.MonkeyPatch, made: ServiceDesk, step: int, *, after: bool) -> None:
+    """Kills every worker at one of a request's calls to the book, before or after it is done."""
+    calls, serve = [0], BookDoor.serve
+
+    def deadly(door: BookDoor, method: str, arguments: Any) -> Any:
+        calls[0] += 1
+        found = serve(door, method, arguments) if after or calls[0] != step else None
+        if calls[0] == step:
+            for pid in list(made._pool._busy):
+                os.kill(pid, signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(BookDoor, "serve", deadly)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", [pytest.param(step, marks=pytest.mark.slow) for step in range(1, 11)])
+def test_a_worker_killed_at_any_step_loses_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
+) -> None:
+    async def killed() -> None:
+        async with desk(folder) as (made, book):
+            spare = await made._pool.take()  # so that the one that is killed is the one that works
+            made._pool.discard(spare)
+            killing(monkeypatch, made, step, after=after)
+            try:
+                answer = await made.perform(ANA, ask(key="k"))
+            except DiscreetError as error:
+                answer = {"error": type(error)}
+            monkeypatch.undo()
+            check_nothing_lost(book, answer)
+            again = await made.perform(ANA, ask(key="k" if "fail" not in kinds(book) else "k2"))
+            assert len(again["rows"]) == 3
+            book.verify()
+
+    run(killed())
+
+
+def check_nothing_lost(book: Book, answer: dict[str, Any]) -> None:
+    happened = kinds(book)
+    if "rows" in answer:
+        assert happened.count("charge") == happened.count("answer") == 1
+    elif "charge" not in happened:
+        assert answer["error"] is UnsupportedQuery
+    elif "answer" in happened:
+        assert answer["error"] is ServiceUnavailable
+    else:
+        assert answer["error"] is QueryFailed
+        assert book.balance("visits", analyst="ana").failures == 1
+
+
+@pytest.mark.slow
+def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
+    (folder / "beds.csv").write_text("bed,days\n1,3\n2,4\n")
+    declared = {"path": str(folder / "beds.csv"), "name": "beds", "types": {"bed": "int", "days": "int"}, "unit": "bed"}
+
+    async def protecting() -> None:
+        async with desk(folder) as (made, book):
+            book.stewardship.appoint("stella", "steward")
+            seen = await made.perform(STELLA, Work(operation=Operation.INSPECT, arguments={"path": declared["path"]}))
+            assert [column["name"] for column in seen["columns"]] == ["bed", "days"]
+            with_budget = {**declared, "budget": {"epsilon": "1"}, "bounds": {"days": [0, 30]}}
+            await made.perform(STELLA, Work(operation=Operation.PROTECT, arguments=with_budget))
+            assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
+            assert [entry.who for entry in book.history("beds") if entry.kind == "open"] == ["stella"]
+            assert isinstance(await refused(made, STELLA, ask("SELECT COUNT(*) AS n FROM beds")), NotPermitted)
+            book.stewardship.appoint("ana", "analyst", account="beds")
+            answer = await made.perform(STELLA, ask("SELECT COUNT(*) AS n FROM beds"))
+            assert len(answer["rows"]) == 1
+        async with desk(folder) as (made, _):  # it is there after a restart
+            assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
+
+    run(protecting())

@@ -1,0 +1,158 @@
+"""Every way in which a request can end, with workers that follow a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from discreet.errors import DiscreetError, InsufficientBudget, QueryFailed, ServiceUnavailable, UnsupportedQuery
+from discreet.ledger import Book
+from discreet.privacy import events
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.running import Running
+from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, Supervised
+from discreet.service.owner.worker_process import WorkerLost
+from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
+
+Script = Callable[[BookDoor, asyncio.Event], Awaitable[dict[str, Any]]]
+CHARGE = {
+    "account": "visits",
+    "event": events.to_json(events.Pure("0.1")),
+    "question": "{}",
+    "replay_key": "",
+    "terms": None,
+}
+
+
+class Worker:
+    """Follows a script, and can be killed."""
+
+    def __init__(self, script: Script) -> None:
+        self._script, self.killed = script, False
+
+    async def perform(self, _: Any, door: BookDoor, __: Any) -> dict[str, Any]:
+        return await self._script(door, asyncio.Event())
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+def outcome(
+    script: Script, *, planning: float = 0.05, whole: float = 0.1, stop: bool = False
+) -> tuple[Any, bool, Book, Worker]:
+    """How a request ends, whether its worker is kept, the book and the worker."""
+    book, worker = book_of_ana(), Worker(script)
+
+    async def supervised() -> tuple[Any, bool]:
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        running = Running(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
+        door = BookDoor(book, analyst="ana", spending=True)
+        with ThreadPoolExecutor(1) as ledger:
+            request = Supervised(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
+            if stop:
+                asyncio.get_running_loop().call_later(0.01, lambda: running.stop and running.stop())
+            return await request.ended(lambda: stop)
+
+    found, reusable = asyncio.run(supervised())
+    return found, reusable, book, worker
+
+
+async def answered(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+    receipt = door.serve("charge", CHARGE)
+    door.serve("store_answer", {"sequence": receipt["sequence"], "replay_key": "r", "payload": "{}"})
+    return {"n": 1}
+
+
+async def unstored(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+    door.serve("charge", CHARGE)
+    return {"n": 1}
+
+
+async def dead_after_charge(door: BookDoor, _: asyncio.Event) -> dict[str, Any]:
+    door.serve("charge", CHARGE)
+    raise WorkerLost
+
+
+async def dead_after_storing(door: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+    await answered(door, never)
+    raise WorkerLost
+
+
+async def dead_at_once(_: BookDoor, __: asyncio.Event) -> dict[str, Any]:
+    raise WorkerLost
+
+
+async def slow_plan(_: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+    await never.wait()
+    return {}
+
+
+async def slow_read(door: BookDoor, never: asyncio.Event) -> dict[str, Any]:
+    door.serve("charge", CHARGE)
+    await never.wait()
+    return {}
+
+
+async def refused(_: BookDoor, __: asyncio.Event) -> dict[str, Any]:
+    raise InsufficientBudget("epsilon=1", "epsilon=0")
+
+
+def test_an_answer_whose_storage_was_acknowledged() -> None:
+    found, reusable, book, worker = outcome(answered)
+    assert found["n"] == 1
+    assert reusable
+    assert not worker.killed
+    assert kinds(book)[-2:] == ["charge", "answer"]
+    (charge,) = [entry for entry in book.history() if entry.kind == "charge"]
+    assert found["receipt"] == {"sequence": charge.sequence, "hash": charge.hash}
+
+
+def test_a_refusal_costs_nothing_and_keeps_the_worker() -> None:
+    found, reusable, book, _ = outcome(refused)
+    assert isinstance(found, InsufficientBudget)
+    assert reusable
+    assert "charge" not in kinds(book)
+
+
+@pytest.mark.parametrize("script", [unstored, dead_after_charge, slow_read])
+def test_a_charge_without_an_answer_has_failed(script: Script) -> None:
+    found, reusable, book, _ = outcome(script)
+    assert isinstance(found, QueryFailed)
+    assert not reusable
+    assert kinds(book)[-2:] == ["charge", "fail"]
+    assert book.balance("visits", analyst="ana").failures == 1
+    assert str(found) == str(QueryFailed())  # one fixed sentence
+
+
+@pytest.mark.parametrize("script", [dead_at_once, slow_plan])
+def test_killed_while_it_is_planned_it_is_too_complex_and_costs_nothing(script: Script) -> None:
+    found, reusable, book, _ = outcome(script)
+    assert isinstance(found, UnsupportedQuery)
+    assert found.reason == TOO_COMPLEX
+    assert not reusable
+    assert "charge" not in kinds(book)
+
+
+def test_planning_has_its_own_deadline() -> None:
+    *_, worker = outcome(slow_plan, planning=0.01, whole=3600)
+    assert worker.killed
+
+
+def test_what_is_stored_and_not_sent_may_be_asked_again() -> None:
+    found, _, book, _ = outcome(dead_after_storing)
+    assert isinstance(found, ServiceUnavailable)
+    assert found.reason == STORED
+    assert kinds(book)[-1] == "answer"
+
+
+@pytest.mark.parametrize(("script", "last"), [(slow_read, "interrupt"), (slow_plan, "appoint")])
+def test_stopping_uses_no_credit(script: Script, last: str) -> None:
+    found, _, book, worker = outcome(script, planning=3600, whole=3600, stop=True)
+    assert isinstance(found, DiscreetError)
+    assert worker.killed
+    assert kinds(book)[-1] == last
+    assert book.balance("visits", analyst="ana").failures == 0
