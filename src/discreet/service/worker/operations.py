@@ -15,8 +15,8 @@ from discreet.curator.documents import (
     model_document,
     profile_document,
     read_learner,
-    read_parameters,
 )
+from discreet.curator.documents.json_values import read_parameters
 from discreet.curator.inspection.file_check import WARNING, ColumnCheck, check_file
 from discreet.curator.inspection.proposed_config import table_name
 from discreet.curator.served import source_of, table_facts
