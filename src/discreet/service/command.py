@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,8 +59,19 @@ def serve(
         if not as_json:
             _show(told)
 
+    _log_to_standard_error()
     server = load("discreet.service.server", "Serving")
     asyncio.run(server.run(file, settings, announce))
+
+
+def _log_to_standard_error() -> None:
+    """Lines of the front ends are JSON already: they are printed as they are."""
+    lines = logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    own = logging.getLogger("discreet")
+    own.addHandler(lines)
+    own.setLevel(logging.INFO)
+    own.propagate = False
 
 
 def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
