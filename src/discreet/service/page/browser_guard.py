@@ -54,6 +54,8 @@ class BrowserGuard:
             await self.app(scope, receive, send)
             return
         refusal = self._refusal(scope["method"], Headers(scope=scope))
+        if refusal is not None:
+            scope.setdefault("state", {})["error"] = "NotPermitted"  # for the log
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":

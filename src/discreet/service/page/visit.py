@@ -102,9 +102,12 @@ class Visit:
             self.site.limits.admit(self.caller, charging=True)
         given = {name: value for name, value in arguments.items() if value is not None}
         project = self.caller.project or self.text("project")
-        return await self.site.desk.perform(
-            self.caller, Work(operation=operation, arguments=given, key=key, project=project)
-        )
+        work = Work(operation=operation, arguments=given, key=key, project=project)
+        try:
+            return await self.site.desk.perform(self.caller, work)
+        except DiscreetError as error:
+            note_refusal(self.request, error)  # here, since some pages show it beside a form
+            raise
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -122,10 +125,13 @@ class PageRoute:
 
     async def answer(self, site: Site, request: Request) -> Response:
         """Answers a request of somebody who is signed in and may make it; errors become pages."""
+        request.scope["route"] = self  # its template, for the log
         try:
             caller, csrf = site.session(request)
-        except NotAuthenticated:
+        except NotAuthenticated as error:
+            note_refusal(request, error)
             return to_sign_in(request)
+        request.state.known = caller  # for the log, whatever comes of it
         visit = Visit(site=site, request=request, caller=caller, csrf=csrf, form=ImmutableMultiDict())
         try:
             site.limits.admit(caller, charging=False)
@@ -202,15 +208,20 @@ def to_sign_in(request: Request) -> Response:
     return RedirectResponse(f"/sign-in?next={quote(aim)}", 303)
 
 
+def note_refusal(request: Request, error: DiscreetError) -> None:
+    """Notes what is refused for the line that is written about every request; its message may hold what was sent."""
+    request.state.error = type(error).__name__
+
+
 def refused(visit: Visit, error: DiscreetError) -> Response:
-    """Returns an error as a page, or as a piece of one, and writes a line without secrets; our faults are not told."""
+    """Returns an error as a page, or as a piece of one; our faults are written down, and not told."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else str(error)
     kind, status = type(error).__name__, status_of(error)
-    line = {"method": visit.request.method, "error": kind, "status": status, "by": visit.caller.credential}
+    note_refusal(visit.request, error)
     if own:
-        line["why"] = str(error)
-    _LOG.log(logging.ERROR if own else logging.INFO, "page refused %s", json.dumps(line))
+        line = {"method": visit.request.method, "fault": str(error), "by": visit.caller.credential}
+        _LOG.error("%s", json.dumps(line))
     context: Mapping[str, Any] = {"error": shown, "kind": kind, "partial": visit.partial}
     response = visit.page("fragments/error.html" if visit.partial else "error.html", status, **context)
     wait = getattr(error, "retry_after", 0)

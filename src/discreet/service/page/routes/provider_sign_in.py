@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,12 +10,11 @@ from starlette.responses import Response
 from discreet.errors import NotAuthenticated, ServiceUnavailable, TooManyRequests
 from discreet.service.identity.openid import Departure, OpenIdSignIn
 from discreet.service.page.routes.sign_in import FAILED, give_session
-from discreet.service.page.visit import Site, rendered, to
+from discreet.service.page.visit import Site, note_refusal, rendered, to
 
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
 _TICKET = "discreet-ticket"
 _SECONDS = 600
-_LOG = logging.getLogger("discreet.service.page")
 
 
 class ProviderSignIn:
@@ -60,7 +57,7 @@ class ProviderSignIn:
         return response
 
     def _refused(self, site: Site, request: Request, address: str) -> Response:
-        _LOG.info("page refused %s", json.dumps({"error": "NotAuthenticated", "with": "provider"}))
+        note_refusal(request, NotAuthenticated())
         try:
             site.limits.note_failure(address)
         except TooManyRequests as error:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import InvalidParameter, NotAuthenticated, TooManyRequests
-from discreet.service.page.visit import Site, Visit, read_body, rendered, to
+from discreet.service.page.visit import Site, Visit, note_refusal, read_body, rendered, to
 
 MOST_BODY = 4096
 _SECONDS = 12 * 3600
@@ -37,12 +37,14 @@ async def sign_in(site: Site, request: Request) -> Response:
         aim = local(form.get("next", "/"))
         session = _session(site, form, request.cookies.get(site.cookie))
     except (NotAuthenticated, InvalidParameter):
+        note_refusal(request, NotAuthenticated())
         try:
             site.limits.note_failure(address)
         except TooManyRequests as error:
             return _failed(site, request, aim, str(error), 429)
         return _failed(site, request, aim, FAILED, 401)
     except TooManyRequests as error:
+        note_refusal(request, error)
         return _failed(site, request, aim, str(error), 429)
     return give_session(to(aim), site, session)
 

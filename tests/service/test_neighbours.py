@@ -1,0 +1,134 @@
+"""Whoever may ask for something gets equal bytes from neighbouring tables; whoever may not gets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from discreet.curator.served import source_of
+from discreet.errors import InvalidParameter
+from discreet.service.caller import PERMISSIONS, ServiceRole
+from discreet.service.desk import Operation
+from discreet.service.worker import operations
+from tests.service import whole_service
+from tests.service.requests_matrix import ALLOWED, UNPAID, Cell, allowed, api_cells, outcomes, page_cells, status, targets
+from tests.service.whole_service import REMOVED, visits, whole
+
+Found = dict[str, tuple[Cell, list[bytes]]]
+ROLES = (ServiceRole.ANALYST, ServiceRole.STEWARD, ServiceRole.AUDITOR, ServiceRole.OWNER)
+
+
+def both(folder: Path, role: ServiceRole, only: str = "") -> tuple[Found, Found]:
+    """What a role gets on a table, and then on its neighbour with what was released on the first."""
+    kept: list[Any] = []
+    found = []
+    for again in (False, True):
+        with whole(folder / "service", kept, again=again) as made:
+            found.append(asyncio.run(outcomes(made, role, only)))
+    return found[0], found[1]
+
+
+def differing(one: Found, other: Found) -> set[str]:
+    assert one.keys() == other.keys()
+    return {label for label in one if one[label][1] != other[label][1]}
+
+
+def test_neighbours_differ_by_one_person() -> None:
+    assert len(visits()) - len(visits(without=REMOVED)) == 2
+    assert REMOVED not in set(visits(without=REMOVED).patient)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("role", ROLES)
+def test_neighbouring_tables_give_equal_bytes(tmp_path: Path, role: ServiceRole) -> None:
+    one, other = both(tmp_path, role)
+    assert differing(one, other) - set(UNPAID) == set()
+    for label, (cell, got) in one.items():
+        assert got, label
+        if cell.front == "wire":
+            refused = any(b"C42501\0" in each for each in got)
+            assert refused is not allowed(cell, role) or cell.name in ("GRANT", "REVOKE", "REASSIGN"), label
+        else:
+            assert all((status(each) in (401, 403)) is not allowed(cell, role) for each in got), (label, got)
+
+
+def test_what_roles_may_is_what_is_written_here() -> None:
+    assert {role: set(given) for role, given in PERMISSIONS.items()} == ALLOWED
+
+
+@pytest.mark.parametrize("role", [ServiceRole.ANALYST, ServiceRole.AUDITOR])
+def test_data_is_read_unpaid_for_stewards_only(role: ServiceRole) -> None:
+    assert not ALLOWED[role] & set(UNPAID.values())
+    unpaid = {each for each in Operation if not each.charges and each.permission in UNPAID.values()}
+    assert unpaid == {Operation.INSPECT, Operation.ATTACK, Operation.PROTECT}
+
+
+def test_strangers_get_nothing(tmp_path: Path) -> None:
+    async def test(made: whole_service.Whole) -> None:
+        about = targets(made, ServiceRole.ANALYST)
+        before, done = made.entries(), len(made.desk.done)
+        for cell in (*api_cells(made, about), *page_cells(about)):
+            for method, path, sent in cell.requests:
+                if cell.front == "api":
+                    assert (await made.call(None, method, path, json=sent)).status_code == 401
+                else:
+                    got = await made.visit(None, method, path, data=sent)
+                    assert (got.status_code, got.headers["location"][:8]) == (303, "/sign-in")
+        assert (made.entries(), len(made.desk.done)) == (before, done)
+
+    with whole(tmp_path / "service", [], again=False) as made:
+        asyncio.run(test(made))
+
+
+# ----------------------------------------------------------------------------------------------------------- mutants
+
+
+def _rows(curator: Any) -> int:
+    return len(source_of(curator, "visits"))
+
+
+def _noted(curator: Any, taken: Any, who: Any) -> Any:
+    made = operations._ask(curator, taken, who)
+    return {**made, "notes": [*made["notes"], f"{_rows(curator)} rows were read."]}
+
+
+def _failing(curator: Any, taken: Any, who: Any) -> Any:
+    if _rows(curator) > len(visits(without=REMOVED)):
+        raise InvalidParameter("visits", "this table", "to have fewer rows", "Take some out.")
+    return operations._ask(curator, taken, who)
+
+
+def _counted(curator: Any, taken: Any, who: Any) -> Any:
+    return {**operations._explain(curator, taken, who), "text": f"Reads {_rows(curator)} rows."}
+
+
+ASKED = "api ask, page POST /ask, wire SELECT"
+EXPLAINED = "api explain, wire EXPLAIN"
+
+
+@pytest.mark.parametrize(
+    ("operation", "mutant", "cells"),
+    [(Operation.ASK, _noted, ASKED), (Operation.ASK, _failing, ASKED), (Operation.EXPLAIN, _counted, EXPLAINED)],
+)
+def test_what_is_told_of_exact_rows_is_seen(
+    tmp_path: Path, operation: Operation, mutant: Callable[..., Any], cells: str
+) -> None:
+    known, _ = operations._OPERATIONS[operation]
+    with patch.dict(operations._OPERATIONS, {operation: (known, mutant)}):  # type: ignore[arg-type]  # a dict
+        one, other = both(tmp_path, ServiceRole.ANALYST, cells)
+    assert differing(one, other) == set(cells.split(", "))
+
+
+def test_facts_that_hold_a_count_are_seen(tmp_path: Path) -> None:
+    def facts(curator: Any) -> Any:
+        return [{**each, "rows": _rows(curator)} for each in honest(curator)]
+
+    honest = whole_service.table_facts
+    with patch.object(whole_service, "table_facts", facts):
+        one, other = both(tmp_path, ServiceRole.ANALYST, "api list_tables, api get_table")
+    assert differing(one, other) == {"api list_tables", "api get_table"}
