@@ -7,7 +7,7 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
 import typer
@@ -50,7 +50,7 @@ def serve(
     """Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach."""
     file = demo_clinic.make(folder) if demo else config
     settings = Settings.read(toml_file.load(file).service, file.absolute().parent)
-    given = {"port": port, "pg_port": pg, "metrics_port": metrics}
+    given: dict[str, Any] = {"port": port, "pg_port": pg, "metrics_port": metrics}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
 
     def announce(started: Started) -> None:
