@@ -606,10 +606,11 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
     """Clients go on through 15 crashes; bench/shared_ledger.py does the same 200 times."""
     place = fragile.url(database=fragile.make_database())
     opened(place, Budget(epsilon=10**6)).close()
-    stop, told = threading.Event(), []
+    stop, told, started = threading.Event(), [], threading.Barrier(4)
 
     def spend(who: str) -> None:
         with Book(place, timeout=60) as book:
+            started.wait()  # whoever opens a book while its server dies is told so, and is no client yet
             number = 0
             while not stop.is_set():
                 receipt = attempt_as(book, who, f"{who}-{number}")
@@ -619,6 +620,7 @@ def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) ->
 
     with ThreadPoolExecutor(3) as crew:
         work = [crew.submit(spend, f"client-{number}") for number in range(3)]
+        started.wait()
         for _ in range(15):
             before = len(told)
             while len(told) < before + 10 and not any(each.done() for each in work):

@@ -23,6 +23,7 @@ from discreet.curator.documents import (
     profile_document,
     read_learner,
 )
+from discreet.curator.documents.json_values import read_parameters
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.noise import SeededBits
@@ -77,6 +78,8 @@ class CuratorDesk(FakeDesk):
 
     def done(self, caller: Caller, work: Work) -> Document:
         given = {name: value for name, value in work.arguments.items() if value is not None}
+        if "parameters" in given and "learner" not in given:
+            given["parameters"] = read_parameters(given["parameters"])
         if isinstance(given.get("limits"), dict):
             given["limits"] = Limits(**given["limits"])
         first = [_learner(given)] if "learner" in given else []

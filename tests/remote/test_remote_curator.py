@@ -2,18 +2,35 @@
 
 import inspect
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import discreet
 from discreet import errors
 from discreet.curator import Answer, Curator
+from discreet.curator.documents import learner_document
 from discreet.errors import InvalidParameter
-from discreet.learn import LogisticRegression
+from discreet.learn import DecisionTreeClassifier
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
 from discreet.remote.http_transport import Address, Transport
+from discreet.service.api.response_models import (
+    AnswerModel,
+    AnswersModel,
+    BudgetsModel,
+    CertificateModel,
+    ChoicesModel,
+    ExplanationModel,
+    FitPlanModel,
+    HistoryModel,
+    JobModel,
+    ProfileModel,
+    TablesModel,
+    TrainedModel,
+)
 from tests.remote.served import Served
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -65,13 +82,35 @@ def test_parameters_of_a_question(ana: RemoteCurator) -> None:
     assert asked.records == named.records
 
 
+def test_documents_are_what_the_description_says(ana: RemoteCurator, service: Served) -> None:
+    learner = learner_document(DecisionTreeClassifier(epsilon=1))
+    rows = {"sql": "SELECT age, charge, ward FROM visits", "target": "ward", **learner}
+    told: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
+        "ask": (AnswerModel, {"sql": BY_WARD, "epsilon": 1}),
+        "ask-many": (AnswersModel, {"questions": [COUNT, BY_WARD], "epsilon": 1}),
+        "explain": (ExplanationModel, {"sql": BY_WARD, "epsilon": 1}),
+        "choose-epsilon": (ChoicesModel, {"sql": BY_WARD}),
+        "profile": (ProfileModel, {"table": "visits", "epsilon": 1}),
+        "fit": (TrainedModel, rows),
+        "plan-fit": (FitPlanModel, rows),
+    }
+    for path, (model, body) in told.items():
+        model.model_validate(ana._transport.send("POST", f"/v1/{path}", body))
+    JobModel.model_validate(ana._transport.send("POST", "/v1/ask", {"sql": COUNT, "epsilon": 1, "wait": False}))
+    TablesModel.model_validate(ana._get("/v1/tables"))
+    HistoryModel.model_validate(ana._get("/v1/history"))
+    BudgetsModel.model_validate(ana._get("/v1/budget"))
+    CertificateModel.model_validate(ana.certificate(ana.history()[0].sequence))
+    assert service.desk.seen
+
+
 def test_profiles_and_models_are_followed_as_jobs(ana: RemoteCurator) -> None:
     stages: list[str] = []
     profile = ana.profile("visits", epsilon=1, progress=stages.append)
     assert profile.table == "visits"
     assert "Profile of visits" in str(profile)
     assert stages == ["Reading visits", "Adding noise"]
-    learner, rows = LogisticRegression(epsilon=2), "SELECT age, charge, ward FROM visits"
+    learner, rows = DecisionTreeClassifier(epsilon=2), "SELECT age, charge, ward FROM visits"
     assert ana.plan_fit(learner, rows, target="ward").cost == Budget(epsilon=2)
     model = ana.fit(learner, rows, target="ward")
     assert model.predict([[5, 5.0]]).shape == (1,)

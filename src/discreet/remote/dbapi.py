@@ -232,8 +232,12 @@ class Cursor:
         if self.connection.epsilon is None:
             hint = "Execute SET discreet.epsilon = 0.1 first, or pass epsilon= to connect."
             raise ProgrammingError(f"No epsilon is set. {hint}")
-        terms = {"epsilon": self.connection.epsilon, "delta": self.connection.delta}
-        document = self.connection.curator.ask_document(question, parameters=parameters or None, **terms)
+        document = self.connection.curator.ask_document(
+            question,
+            parameters=parameters or None,
+            epsilon=self.connection.epsilon,
+            delta=self.connection.delta,
+        )
         self.answer = answer = read_answer(document)
         unknown = (None,) * 5  # sizes, scales, and whether there are NULLs
         self.description = [(each["name"], each["type"], *unknown) for each in document["columns"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from discreet.curator.documents import (
     read_fit_plan,
     read_model,
 )
+from discreet.curator.documents.json_values import write_parameters
 from discreet.curator.training.trainer import FitPlan
 from discreet.errors import DiscreetError, InvalidParameter, ServiceUnavailable
 from discreet.ledger import Balance, Entry, Head, Role
@@ -56,7 +56,8 @@ def connect(url: str, *, key: str, timeout: float = TIMEOUT, ca_file: str | Path
     RemoteCurator(https://data.example)
     """
     address = Address.of(url)
-    if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key.strip():
+    shown: object = key
+    if not (isinstance(shown, str) and shown.isascii() and shown.isprintable() and shown.strip()):
         raise InvalidParameter("key", "this one", "to be a key of the service", "Pass what a steward gave you.")
     context = None if ca_file is None else ssl.create_default_context(cafile=str(ca_file))
     waited = float(check.positive(timeout=timeout))
@@ -108,8 +109,9 @@ class RemoteCurator:
         **how: Any,
     ) -> Document:
         """Returns the same as JSON, in which columns have their types."""
-        body = {"sql": _text(question), **_given(parameters=_values(parameters), **how)}
-        return self._charged("/v1/ask", body, key, progress)
+        body = {"sql": _text(question), **_given(parameters=write_parameters(parameters), **how)}
+        found: Document = self._charged("/v1/ask", body, key, progress)
+        return found
 
     def ask_many(
         self, questions: Sequence[str], *, key: str | None = None, progress: Progress | None = None, **how: Any
@@ -120,12 +122,12 @@ class RemoteCurator:
 
     def explain(self, question: str, *, parameters: Parameters = None, **how: Any) -> ToldExplanation:
         """Explains what would be read and spent; see `Curator.explain`."""
-        body = {"sql": _text(question), **_given(parameters=_values(parameters), **how)}
+        body = {"sql": _text(question), **_given(parameters=write_parameters(parameters), **how)}
         return read_explanation(self._free("/v1/explain", body))
 
     def rehearse(self, question: str, *, parameters: Parameters = None, **how: Any) -> Answer:
         """Returns the shape of an answer, on rows that are made up; see `Curator.rehearse`."""
-        body = {"sql": _text(question), **_given(parameters=_values(parameters), **how)}
+        body = {"sql": _text(question), **_given(parameters=write_parameters(parameters), **how)}
         return read_answer(self._free("/v1/rehearse", body))
 
     def choose_epsilon(
@@ -133,7 +135,7 @@ class RemoteCurator:
     ) -> Choices:
         """Compares budgets; see `Curator.choose_epsilon`."""
         tried = None if candidates is None else [_epsilon(each) for each in candidates]
-        given = _given(parameters=_values(parameters), **how)
+        given = _given(parameters=write_parameters(parameters), **how)
         body = {"sql": _text(question), **given, **({} if tried is None else {"candidates": tried})}
         return read_choices(self._free("/v1/choose-epsilon", body))
 
@@ -343,21 +345,6 @@ def _given(**how: Any) -> dict[str, Any]:
 
 def _limits(value: Any) -> Any:
     return {"groups": value.groups, "rows": value.rows} if isinstance(value, Limits) else value
-
-
-def _values(given: Parameters) -> Any:
-    """Values of parameters, in which days and moments say what they are."""
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        return {name: _value(value) for name, value in given.items()}
-    return [_value(value) for value in given]
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, dt.datetime):
-        return {"timestamp": value.isoformat()}
-    return {"date": value.isoformat()} if isinstance(value, dt.date) else value
 
 
 def _epsilon(candidate: Any) -> str:

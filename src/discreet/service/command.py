@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
 import typer
@@ -49,7 +50,7 @@ def serve(
     """Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach."""
     file = demo_clinic.make(folder) if demo else config
     settings = Settings.read(toml_file.load(file).service, file.absolute().parent)
-    given = {"port": port, "pg_port": pg, "metrics_port": metrics}
+    given: dict[str, Any] = {"port": port, "pg_port": pg, "metrics_port": metrics}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
 
     def announce(started: Started) -> None:
@@ -58,8 +59,19 @@ def serve(
         if not as_json:
             _show(told)
 
+    _log_to_standard_error()
     server = load("discreet.service.server", "Serving")
     asyncio.run(server.run(file, settings, announce))
+
+
+def _log_to_standard_error() -> None:
+    """Lines of the front ends are JSON already: they are printed as they are."""
+    lines = logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    own = logging.getLogger("discreet")
+    own.addHandler(lines)
+    own.setLevel(logging.INFO)
+    own.propagate = False
 
 
 def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
 from discreet.errors import UnknownTable, UnsupportedQuery
+from discreet.sql.postgres_names import called, type_name
 
 LONGEST = 40_000  # characters
 MOST_TOKENS = 6_000
@@ -64,6 +65,8 @@ def catalog_query(text: str, parameters: Sequence[object], scope: CatalogScope) 
     reader = _Reader(text, tuple(parameters), scope, _named(tree))
     if not isinstance(tree, exp.Query | exp.Values):
         reader.refuse("A catalog query is one SELECT.", tree)
+    for select in list(tree.find_all(exp.Select)):
+        select.set("expressions", [called(each) for each in select.expressions])
     for node in reversed(list(tree.walk(bfs=True))):  # parts before what they are part of
         made = reader.rewritten(node)
         if made is not node:
@@ -152,7 +155,7 @@ class _Reader:
 
     def admit(self, node: exp.Expr) -> None:
         """Lets listed parts pass."""
-        if type(node) not in _ADMITTED:
+        if type(node) not in _ADMITTED or node.args.get("recursive"):
             self.refuse(f"{type(node).__name__} has no place in a catalog query.", node)
 
     # ---------------------------------------------------------------------------------------------------- rewrites
@@ -226,9 +229,9 @@ class _Reader:
         """<> ALL ('{a,b}') as a comparison with rows."""
         given = node.expressions[0] if len(node.expressions) == 1 else None
         given = given.this if isinstance(given, exp.Cast) else given
-        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,-]*\}", given.name):
+        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,\"-]*\}", given.name):
             self.refuse("ALL compares with a list of words here.", node)
-        words = exp.Array(expressions=[exp.convert(word) for word in given.name[1:-1].split(",")])
+        words = exp.Array(expressions=[exp.convert(word) for word in given.name[1:-1].replace('"', "").split(",")])
         return exp.All(this=exp.Subquery(this=exp.Select(expressions=[exp.Explode(this=words)])))
 
     def setting(self, node: exp.Anonymous) -> exp.Expr:
@@ -242,8 +245,9 @@ class _Reader:
 
     def cast(self, node: exp.Cast) -> exp.Expr:
         """Casts to regclass and its kin look names up; other types are the engine's."""
-        to = node.to
-        kind = _type_name(to)
+        kind, looked_up = type_name(node.to), _looked_up_kind(node.this)
+        if looked_up is not None and kind in (None, "text", "name") and not _is_number(node.to):
+            return exp.Anonymous(this=f"{PREFIX}{looked_up}_name", expressions=[node.this])
         if kind in _LOOKUPS:
             return self._looked_up(node, kind)
         if kind in _AS_TEXT:
@@ -329,19 +333,15 @@ class _Reader:
         return exp.Anonymous(this="generate_series", expressions=[start, end])
 
 
-def _type_name(to: exp.Expr) -> str | None:
-    """The name of a type that the engine lacks; None for those that it has."""
-    if isinstance(to, exp.ObjectIdentifier):
-        return str(to.this.value).lower() if hasattr(to.this, "value") else str(to.this).lower()
-    if isinstance(to, exp.DataType):
-        if to.this is exp.DataType.Type.USERDEFINED:
-            return str(to.args.get("kind") or "").lower().removeprefix("pg_catalog.").strip('"')
-        if to.this is exp.DataType.Type.NAME:
-            return "name"
-        if to.this in _TYPES:
-            return None
-        return str(to.this.value).lower()
-    return str(to).lower()
+def _looked_up_kind(node: exp.Expr) -> str | None:
+    """What kind of name was looked up, if a node does that."""
+    name = node.name if isinstance(node, exp.Anonymous) else ""
+    kind = name.removeprefix(PREFIX).removesuffix("_oid")
+    return kind if name.endswith("_oid") and kind in _LOOKUPS else None
+
+
+def _is_number(to: exp.Expr) -> bool:
+    return isinstance(to, exp.DataType) and to.this in _NUMBERS
 
 
 _ENGINES = {"generate_subscripts"}  # which the engine has under the same name
@@ -357,13 +357,7 @@ _AS_TEXT = {
     "json",
     "jsonb",
 }
-_TYPES = {
-    *(
-        exp.DataType.Type[name]
-        for name in ("INT", "BIGINT", "SMALLINT", "FLOAT", "DOUBLE", "DECIMAL", "TEXT", "VARCHAR")
-    ),
-    *(exp.DataType.Type[name] for name in ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "CHAR", "UINT", "ARRAY")),
-}
+_NUMBERS = {exp.DataType.Type[name] for name in ("INT", "BIGINT", "SMALLINT", "UINT", "DECIMAL")}
 
 _OPERATORS: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
     "~": lambda one, other: exp.Anonymous(this="regexp_matches", expressions=[one, other]),

@@ -29,7 +29,7 @@ from discreet.curator.documents import (
     read_learner,
     read_model,
 )
-from discreet.curator.documents.json_values import Document, read_value, write_value
+from discreet.curator.documents.json_values import Document, read_parameters, read_value, write_parameters, write_value
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.learn import LogisticRegression
@@ -160,6 +160,22 @@ def test_cells_come_back(kind: str, value: Any) -> None:
 def test_no_other_text_is_a_number(written: str) -> None:
     with pytest.raises(ValueError, match=written):
         read_value("float", written)
+
+
+def test_parameters_come_back() -> None:
+    given = {"a": 1, "b": "x", "c": None, "d": dt.date(2026, 3, 1), "e": dt.datetime(2026, 3, 1), "f": True}
+    assert read_parameters(json.loads(json.dumps(write_parameters(given)))) == given
+    assert read_parameters(json.loads(json.dumps(write_parameters(list(given.values()))))) == list(given.values())
+    assert read_parameters(write_parameters(None)) is None
+
+
+@pytest.mark.parametrize(
+    "written", [{"date": "x"}, {"date": 5}, {"day": "2026-03-01"}, {}, {"date": "x", "b": 1}], ids=str
+)
+def test_what_is_no_parameter_is_refused(written: Any) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        read_parameters([written])
+    assert refused.value.name == "parameters"
 
 
 def test_what_is_told_before_anything_is_spent(bits: SeededBits) -> None:

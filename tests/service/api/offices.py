@@ -90,7 +90,7 @@ class FakeDesk:
         return status
 
     def tables(self, caller: Caller) -> list[Document]:
-        known = [{"name": name, "protected": True, "columns": []} for name in ("visits", "wards")]
+        known: list[Document] = [{"name": name, "protected": True, "columns": []} for name in ("visits", "wards")]
         return [each for each in known if caller.sees(str(each["name"]))]
 
     def gauges(self) -> dict[str, int]:
@@ -163,8 +163,8 @@ def office(*, requests_per_minute: int = 100_000, settings: Settings | None = No
 
 def work(operation: Operation) -> dict[str, Any]:
     """A body that is good for an operation."""
-    question = {"sql": "SELECT COUNT(*) AS n FROM visits"}
-    return {
+    question: dict[str, Any] = {"sql": "SELECT COUNT(*) AS n FROM visits"}
+    bodies: dict[Operation, dict[str, Any]] = {
         Operation.ASK: {**question, "epsilon": "0.1"},
         Operation.ASK_MANY: {"questions": [question["sql"]], "epsilon": "0.1"},
         Operation.PROFILE: {"table": "visits", "epsilon": "0.1"},
@@ -173,4 +173,5 @@ def work(operation: Operation) -> dict[str, Any]:
         Operation.EXPLAIN: {**question, "epsilon": "0.1"},
         Operation.REHEARSE: question,
         Operation.CHOOSE_EPSILON: question,
-    }[operation]
+    }
+    return bodies[operation]

@@ -185,7 +185,7 @@ def test_the_services_own_names_are_served(host: bytes) -> None:
         body = json.dumps(work(Operation.ASK)).encode()
         assert (await raw(made, [(b"host", host), *shown(made)[1:]], body))["status"] == 200
 
-    served(test, settings=Settings(hosts=("localhost", "127.0.0.1", "::1", "data.example")))
+    served(test, settings=Settings(hosts=("localhost", "127.0.0.1", "::1", "Data.Example")))
 
 
 BODIES = [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from discreet.errors import InternalError, LedgerError, NotPermitted
+from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Book, Receipt
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
@@ -97,11 +99,9 @@ def test_a_charge_under_its_key_is_claimed_once(book: Book) -> None:
     again = door(book, key="k")
     assert again.serve("is_charged", {})
     repeated = read_receipt(again.serve("charge", CHARGE))
-    assert repeated.repeated
-    assert again.ended
+    assert (repeated.repeated, again.ended) == (True, True)  # not ours to end
     claimed = read_receipt(again.serve("claim", {"sequence": repeated.sequence}))
-    assert claimed.claim == 1
-    assert not again.ended
+    assert (claimed.claim, again.ended) == (1, False)
     assert kinds(book).count("charge") == 1
 
 
@@ -118,3 +118,12 @@ def test_whoever_asks_learns_of_nobody_else(book: Book) -> None:
     assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
     assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
     assert door(book).serve("capped", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
+
+
+def test_crumbs_are_refused_whatever_the_request_called_them(book: Book) -> None:
+    crumb = events.to_json(events.Pure("0.0001"))
+    mine = door(book, least=Fraction(1, 1000))
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        mine.serve("charge", {**CHARGE, "event": crumb})
+    assert "charge" not in kinds(book)
+    mine.serve("charge", {**CHARGE, "event": events.to_json(events.Pure("0.001"))})

@@ -59,10 +59,10 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
             assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
             book.verify()
-            assert made.ready
+            ready = [made.ready]
             monkeypatch.setattr(type(book), "stopped", property(lambda _: True))  # a commit failed
             assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
-            assert not made.ready
+            assert [*ready, made.ready] == [True, False]
         assert kinds_of(folder).count("charge") == 3
 
     run(day())

@@ -52,8 +52,9 @@ class FakeDesk:
         return self._perform(caller, work, dict(work.arguments))
 
     def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:
-        question, who, curator = given.pop("sql", ""), {"analyst": caller.name}, self.curator
-        work_for = who | {"project": work.project}
+        question, curator = given.pop("sql", ""), self.curator
+        who: dict[str, Any] = {"analyst": caller.name}
+        work_for: dict[str, Any] = {**who, "project": work.project}
         doing: dict[Operation, Callable[[], Document]] = {
             Operation.ASK: lambda: answer_document(
                 self.curator.ask(question, key=work.key, **work_for, **given), receipt=self._receipt(caller)
@@ -202,7 +203,11 @@ def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Cli
     rows = clinic.visits(patients)
     clinic.write(roots / "visits.csv", rows)
     curator = Curator.for_tests(folder / "book.ledger", bits=SeededBits(7))
-    given = {"types": dict(clinic.TYPES), "bounds": {name: tuple(ends) for name, ends in BOUNDS.items()}, "keys": KEYS}
+    given: dict[str, Any] = {
+        "types": dict(clinic.TYPES),
+        "bounds": {name: tuple(ends) for name, ends in BOUNDS.items()},
+        "keys": KEYS,
+    }
     budget = Budget(epsilon=3, delta="1e-6")
     curator.protect(
         roots / "visits.csv",

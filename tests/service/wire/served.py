@@ -38,6 +38,7 @@ TYPES = {
 }
 ROWS = 40
 TOTAL = 100
+PATIENT = Settings(planning_deadline=60)  # a busy machine is no reason to fail
 
 Found = TypeVar("Found")
 
@@ -153,14 +154,8 @@ class Served:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
-        self.server = WireServer(
-            self.desk,
-            self.identities,
-            Acts(self.curator._book, self.identities),
-            self.limits,
-            settings or Settings(),
-            **limits,
-        )
+        acts = Acts(self.curator._book, self.identities)
+        self.server = WireServer(self.desk, self.identities, acts, self.limits, settings or PATIENT, **limits)
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 
     def key(self, name: str, *, role: ServiceRole = ServiceRole.ANALYST, **how: Any) -> tuple[str, str]:

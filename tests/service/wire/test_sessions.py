@@ -236,6 +236,12 @@ def test_refusals_have_their_codes_and_spend_nothing(
     assert asking.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.parametrize("piece", ["/**/", "a.", "public.", "''", "(", "$a$$a$"])
+def test_long_messages_are_refused_unread(asking: psycopg.Connection, piece: str) -> None:
+    with pytest.raises(errors.ProgramLimitExceeded):
+        asking.execute(sql.SQL("SELECT " + piece * (900_000 // len(piece))))
+
+
 def test_a_refusal_points_at_its_place(asking: psycopg.Connection) -> None:
     text = "SELECT COUNT(*) AS n\nFROM visits WHERE STRING_AGG(ward) = 'A'"
     with pytest.raises(errors.FeatureNotSupported) as caught:

@@ -26,10 +26,8 @@ from discreet.service.wire.statement_kinds import (
         ('select ";" from "a""b;"', [Kind.SELECT]),
         ("select $$ ; $$; select $tag$ ; $$ ; $tag$", [Kind.SELECT, Kind.SELECT]),
         (r"select E'\';'; rollback", [Kind.SELECT, Kind.ROLLBACK]),
-        (
-            "begin; commit; end; abort; start transaction",
-            [Kind.BEGIN, Kind.COMMIT, Kind.COMMIT, Kind.ROLLBACK, Kind.BEGIN],
-        ),
+        ("begin; commit; end; abort", [Kind.BEGIN, Kind.COMMIT, Kind.COMMIT, Kind.ROLLBACK]),
+        ("start transaction", [Kind.BEGIN]),
         ("(select 1)", [Kind.SELECT]),
         ("from visits select count(*)", [Kind.SELECT]),
         ("values (1)", [Kind.SELECT]),

@@ -54,9 +54,7 @@ def test_moments(value: dt.datetime) -> None:
     assert _both(value.isoformat(), formats.TIMESTAMP) == [value, value]
 
 
-@given(
-    st.decimals(allow_nan=False, allow_infinity=False, places=None).filter(lambda d: abs(d.as_tuple().exponent) < 200)
-)  # type: ignore[arg-type]
+@given(st.integers(-(10**40), 10**40), st.integers(-30, 30))
 def test_decimals(digits: int, exponent: int) -> None:
     value = Decimal(f"{digits}e{exponent}")
     assert _both(str(value), formats.NUMERIC) == [value, value]
@@ -129,9 +127,7 @@ def test_what_is_no_value_is_refused_by_its_place(raw: bytes, oid: int, form: in
     assert caught.value.name == "$3"
 
 
-@given(
-    st.binary(max_size=40), st.sampled_from([*formats.SIZES, formats.NUMERIC, formats.TEXT, 0]), st.sampled_from([0, 1])
-)
+@given(st.binary(max_size=40), st.sampled_from([*formats.SIZES, formats.NUMERIC, formats.TEXT, 0]), st.booleans())
 def test_no_bytes_make_reading_fail_otherwise(raw: bytes, oid: int, binary: bool) -> None:
     with suppress(InvalidParameter):
         formats.read_parameter(1, raw, oid, int(binary))

@@ -11,8 +11,8 @@ from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.service.desk import Document
 
 _RELATIONS = {
-    Neighbours.ADD_REMOVE: "one has all rows of one {unit} more than the other",
-    Neighbours.REPLACE: "both have the same number of {unit}s, and the rows of one {unit} differ in any way",
+    Neighbours.ADD_REMOVE: "one has all rows of one unit more than the other",
+    Neighbours.REPLACE: "both have as many units, and the rows of one unit differ in any way",
 }
 _HOW = (
     "Whoever keeps the book shows entry {sequence}: it has this hash, and `discreet verify` with this head as the "
@@ -27,11 +27,11 @@ def guarantee(cost: Loss, account: Account) -> str:
     >>> clinic = Account(
     ...     name="clinic", unit=Unit("patient", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(1), salt=b""
     ... )
-    >>> print(guarantee(PureDP("0.1"), clinic)[:89])
-    For any two databases of which one has all rows of one patient more than the other, every
+    >>> print(guarantee(PureDP("0.1"), clinic)[:104])
+    For any two databases of which one has all rows of one unit more than the other (a unit of patient (id))
     """
-    relation = _RELATIONS[account.neighbours].format(unit=account.unit.name)
-    return f"For any two databases of which {relation}, {_promise(cost)}."
+    unit = f"a unit of {account.unit}" if account.unit.columns else "a unit is one row"
+    return f"For any two databases of which {_RELATIONS[account.neighbours]} ({unit}), {_promise(cost)}."
 
 
 def _promise(cost: Loss) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
 from discreet.service.acts import Acts
@@ -81,6 +83,19 @@ async def ready(request: Request) -> Response:
     if not getattr(request.app.state.offices.desk, "ready", True):
         raise ServiceUnavailable("Questions are not taken", "Try again later.", retry_after=5)
     return json_response({"ready": True})
+
+
+@_open.api_route("/v1/{rest:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+async def nothing(request: Request) -> Response:
+    """Tells that there is nothing under /v1 but what is described, whatever stands beside the API.
+
+    Raises:
+        HTTPException: 405 with the methods that an address takes, or 404.
+    """
+    described = _described(request.app)["paths"].items()
+    here = (methods for path, methods in described if compile_path(path)[0].match(request.url.path))
+    taken = sorted(method.upper() for methods in here for method in methods)
+    raise HTTPException(405, headers={"Allow": ", ".join(taken)}) if taken else HTTPException(404)
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

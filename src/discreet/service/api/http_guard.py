@@ -52,6 +52,7 @@ class HttpGuard:
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -83,7 +84,7 @@ class HttpGuard:
         ):
             return 431
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or _named(hosts[0]) not in self._settings.hosts:
+        if len(hosts) != 1 or _named(hosts[0]) not in self._hosts:
             return 421
         return 413 if _announced(scope) > MOST_BODY and is_api(scope) else 0
 

@@ -44,7 +44,7 @@ async def cancel_job(job: str, call: Looking) -> Response:
 async def _changes(job: str, call: Call) -> AsyncIterator[str]:
     """Events until the job has ended, or the key of its caller has."""
     changes = call.offices.desk.follow(call.caller, job)
-    coming: asyncio.Future[JobStatus] = asyncio.ensure_future(anext(changes))  # type: ignore[arg-type]  # a coroutine
+    coming: asyncio.Future[JobStatus] = asyncio.ensure_future(anext(changes))
     silent = 0
     try:
         with suppress(StopAsyncIteration, DiscreetError):
@@ -55,7 +55,7 @@ async def _changes(job: str, call: Call) -> AsyncIterator[str]:
                 if coming.done():
                     status, silent = coming.result(), 0
                     yield f"event: status\ndata: {json.dumps(job_document(status))}\n\n"
-                    coming = asyncio.ensure_future(anext(changes))  # type: ignore[arg-type]  # a coroutine
+                    coming = asyncio.ensure_future(anext(changes))
                 elif silent % _SILENCE == 0:
                     yield ": still there\n\n"
     finally:

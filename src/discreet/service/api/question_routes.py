@@ -28,6 +28,7 @@ from discreet.service.api.response_models import (
     ChoicesModel,
     ExplanationModel,
     FitPlanModel,
+    ProfileModel,
     TableModel,
     TablesModel,
     TrainedModel,
@@ -90,7 +91,7 @@ async def ask_many(body: AskedTogether, call: Working) -> Response:
     return await _done(call, Operation.ASK_MANY, body)
 
 
-@router.post("/profile", responses=work_result(ExplanationModel))
+@router.post("/profile", responses=work_result(ProfileModel))
 async def profile(body: Profiled, call: Working) -> Response:
     """A paid portrait of a table; from then on answers about it say what they leave out."""
     return await _done(call, Operation.PROFILE, body)

@@ -13,7 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from discreet.ledger import Role
 from discreet.ledger.serialization import LONGEST_NAME
-from discreet.privacy import Budget, Loss
 from discreet.service.api.exact_json import WrittenFloat
 from discreet.service.caller import ServiceRole
 
@@ -165,15 +164,6 @@ class BudgetModel(Model):
     epsilon: Amount | None = None
     delta: Amount | None = None
     rho: Amount | None = None
-
-    @property
-    def loss(self) -> Loss:
-        """The budget itself.
-
-        Raises:
-            InvalidParameter: if the amounts make none.
-        """
-        return Budget(**self.model_dump(exclude_none=True))
 
 
 class Amended(Model):

@@ -261,7 +261,7 @@ def work_result(model: type[BaseModel], *, forms: bool = False) -> Responses:
     if forms:
         binary = {"schema": {"type": "string", "format": "binary"}}
         more = {"content": {CSV: {"schema": {"type": "string"}}, ARROW: binary}}
-    done = {200: {"model": model, "description": _sentence(model), **more}}
+    done: Responses = {200: {"model": model, "description": _sentence(model), **more}}
     return {**done, 202: {"model": JobModel, "description": "A job that has begun."}, **_ERRORS}
 
 

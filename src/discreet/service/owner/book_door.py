@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from discreet.curator.documents.book_documents import balance_document
 from discreet.curator.documents.error_documents import error_document
-from discreet.errors import InternalError, LedgerError
+from discreet.errors import InternalError, InvalidParameter, LedgerError
 from discreet.ledger import OWNER, Book, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
+from discreet.ledger.tallies import prices
 from discreet.privacy import events
+from discreet.privacy.events import Event
 from discreet.service.admission import require_listed
 from discreet.service.worker.book_messages import read_cap, write_cap, write_receipt, write_stored
 
@@ -37,6 +40,8 @@ class BookDoor:
         key: the idempotency key of the request.
         steward: whether accounts and tables may be entered in the analyst's name.
         spending: whether it may charge.
+        least: the least epsilon of a charge, whatever the request called it: `within=` comes to
+            an epsilon of its own.
     """
 
     def __init__(
@@ -48,8 +53,9 @@ class BookDoor:
         key: str | None = None,
         steward: bool = False,
         spending: bool = False,
+        least: Fraction = Fraction(0),
     ) -> None:
-        self._book, self._analyst, self._project, self._key = book, analyst, project, key
+        self._book, self._analyst, self._project, self._key, self._least = book, analyst, project, key, least
         self._receipts: dict[int, Receipt] = {}
         self._ended: set[int] = set()
         self._lock, self._closed = threading.Lock(), False
@@ -175,9 +181,11 @@ class BookDoor:
     def charge(self, account: str, event: str, question: str, replay_key: str, terms: str | None) -> dict[str, Any]:
         """Charges, in the name that was proven."""
         self.admit(account)
+        priced = events.from_json(event)
+        self._require_least(account, priced)
         receipt = self._book.charge(
             account,
-            events.from_json(event),
+            priced,
             analyst=self._analyst,
             question=question,
             key=self._key,
@@ -189,6 +197,16 @@ class BookDoor:
         if receipt.repeated:  # somebody else's to end, unless it is claimed
             self._ended.add(receipt.sequence)
         return write_receipt(receipt)
+
+    def _require_least(self, account: str, event: Event) -> None:
+        """Refuses crumbs: each is an entry, and the book would grow without bound."""
+        opened = self._book.account(account)
+        sums = prices(event, opened.budget, opened.neighbours).sums
+        found = sums.get("pure") or sums.get("approximate")  # both begin with an epsilon; rho has none
+        amount = None if found is None else Fraction(*found[0])
+        if amount and amount < self._least:
+            hint = "Ask for less precision, or for more at once."
+            raise InvalidParameter("epsilon", f"{float(amount):g}", f">= {float(self._least):g}", hint)
 
     def claim(self, sequence: int) -> Any:
         """Lets a charge that nobody has ended be run again."""

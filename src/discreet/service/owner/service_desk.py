@@ -291,6 +291,7 @@ class ServiceDesk:
             key=work.key,
             steward=work.operation is Operation.PROTECT,
             spending=work.operation.charges,
+            least=self._settings.least_epsilon,
         )
         async with way.lane.slot(running.caller.name):
             worker = await way.pool.take()

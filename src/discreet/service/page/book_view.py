@@ -116,6 +116,8 @@ def _details(entry: Entry, content: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() & {"epsilon", "rho"} and value.keys() <= {"epsilon", "delta", "rho"}:
+        return str(read_loss(value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -148,9 +148,10 @@ def declaration(visit: Visit) -> Declaration:
     parts = {part: visit.form.getlist(f"column-{part}") for part in ("type", "low", "high", "keys")}
     if any(len(values) != len(names) for values in parts.values()):
         raise InvalidParameter("form", "this one", "to describe every column", "Load the page again.")
+    described = zip(names, *(parts[part] for part in ("type", "low", "high", "keys")), strict=True)
     columns = tuple(
-        DeclaredColumn(name=name, **{part: values[place].strip() for part, values in parts.items()})
-        for place, name in enumerate(names)
+        DeclaredColumn(name=name, type=kind.strip(), low=low.strip(), high=high.strip(), keys=keys.strip())
+        for name, kind, low, high, keys in described
     )
     for column in columns:
         if column.type not in TYPES:

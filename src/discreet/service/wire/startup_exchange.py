@@ -22,7 +22,11 @@ from discreet.service.wire.sqlstates import WireError, wire_error
 
 _NOT_SETTINGS = {"user", "database", "options", "replication"}
 _ROUNDS = 3  # of asking for encryption
-WRONG = WireError("28P01", "The name or the key is wrong", "The password is the text of a key.", fatal=True)
+
+
+def wrong() -> WireError:
+    """Returns the one report for whoever is not known and whoever shows a wrong key."""
+    return WireError("28P01", "The name or the key is wrong", "The password is the text of a key.", fatal=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,7 @@ async def prove(
         except DiscreetError as error:
             found = wire_error(error)
             raise WireError(found.sqlstate, found.message, found.hint, fatal=True) from None
-        raise WRONG from None
+        raise wrong() from None
 
 
 async def _exchanged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, exchange: Exchange) -> str:

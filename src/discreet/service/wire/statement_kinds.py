@@ -16,6 +16,8 @@ from typing import cast
 from discreet.service.caller import Permission
 
 MOST_STATEMENTS = 20
+LONGEST = 60_000
+"""Characters of a message with statements: longer ones are refused unread, since reading them would delay others."""
 
 
 class Kind(Enum):
@@ -122,6 +124,9 @@ _PIECE = re.compile(
 )
 
 
+_COMMENT = re.compile(r"/\*|\*/")
+
+
 class Unfinished(Exception):
     """A quote or a comment does not end; `place` is where it begins."""
 
@@ -156,12 +161,12 @@ def tokens(text: str) -> Iterator[Token]:
 
 def _comment_end(text: str, place: int) -> int:
     """Where a comment ends; one may be inside another."""
-    depth, at = 0, place
-    for mark in re.finditer(r"/\*|\*/", text[place:]):
+    depth = 0
+    for mark in _COMMENT.finditer(text, place):
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
-            return place + mark.end()
-    raise Unfinished(at)
+            return mark.end()
+    raise Unfinished(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,9 +270,8 @@ def without_schema(text: str, words: Sequence[Token]) -> str:
     >>> without_schema("SELECT 1 FROM public.visits", list(tokens("SELECT 1 FROM public.visits")))
     'SELECT 1 FROM        visits'
     """
-    made = text
+    made = list(text)
     for each, dot in pairwise(words):
         if each.name == "public" and dot.text == "." and dot.start == each.start + len(each.text):
-            end = dot.start + 1
-            made = made[: each.start] + " " * (end - each.start) + made[end:]
-    return made
+            made[each.start : dot.start + 1] = " " * (len(each.text) + 1)
+    return "".join(made)

@@ -295,11 +295,9 @@ class WireConnection:
         self._send(pg.CLOSE_COMPLETE)
 
     async def sync(self, body: Body) -> None:
-        """Ends what belongs together; portals live as long as their transaction."""
+        """Ends what belongs together, and what was skipped after an error."""
         body.end()
         self._skipping = False
-        if self.session.status == "I":
-            self._portals.clear()
         await self._ready()
 
     async def flush(self, body: Body) -> None:
@@ -371,6 +369,8 @@ class WireConnection:
             self._out += each
 
     async def _ready(self) -> None:
+        if self.session.status == "I":  # portals live as long as their transaction
+            self._portals.clear()
         self._send(pg.ready(self.session.status))
         await self._flush()
 

@@ -29,10 +29,22 @@ MOST_PER_USER = 32
 SIGN_IN_SECONDS = 10.0
 
 _LOG = logging.getLogger("discreet.wire")
-_VIOLATION = WireError("08P01", "The client does not speak the protocol", fatal=True)
-_STOPPING = WireError("57P01", "The service stops", fatal=True)
-_FULL = WireError("53300", "There are too many connections", "Close some, and try again.", fatal=True)
-_FAULT = WireError("XX000", "Something went wrong that should not have; nothing is said about why.", fatal=True)
+
+
+def _violation() -> WireError:
+    return WireError("08P01", "The client does not speak the protocol", fatal=True)
+
+
+def _stopping() -> WireError:
+    return WireError("57P01", "The service stops", fatal=True)
+
+
+def _full() -> WireError:
+    return WireError("53300", "There are too many connections", "Close some, and try again.", fatal=True)
+
+
+def _fault() -> WireError:
+    return WireError("XX000", "Something went wrong that should not have; nothing is said about why.", fatal=True)
 
 
 class WireServer:
@@ -114,14 +126,14 @@ class WireServer:
         try:
             await self._guarded(reader, writer)
         except asyncio.CancelledError:
-            await _report(writer, _STOPPING)
+            await _report(writer, _stopping())
         except (OSError, EOFError, TimeoutError):  # EOFError: the client is gone in the midst of a message
             pass
         except WireError as error:
             await _report(writer, error)
         except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
             _log("fault")
-            await _report(writer, _FAULT)
+            await _report(writer, _fault())
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -129,7 +141,7 @@ class WireServer:
     async def _guarded(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if len(self._tasks) > self._most:
-                raise _FULL
+                raise _full()
             async with asyncio.timeout(self._seconds):
                 found = await startup_exchange.begin(reader, writer, self._tls)
                 if isinstance(found, Cancel):
@@ -138,8 +150,9 @@ class WireServer:
                 key_id = await startup_exchange.prove(reader, writer, found, self._identities, self._limits)
             await self._serve(reader, writer, found, key_id)
         except ProtocolViolation:
-            _log("refused", sqlstate=_VIOLATION.sqlstate)
-            raise _VIOLATION from None
+            error = _violation()
+            _log("refused", sqlstate=error.sqlstate)
+            raise error from None
         except WireError as error:
             _log("refused", sqlstate=error.sqlstate)
             raise
@@ -150,9 +163,9 @@ class WireServer:
         try:
             caller = self._identities.caller_of_key(key_id)
         except DiscreetError:
-            raise startup_exchange.WRONG from None
+            raise startup_exchange.wrong() from None
         if self._users[caller.name] >= self._most_per_user:
-            raise _FULL
+            raise _full()
         parameters = startup_exchange.settings_of(start)
         lane = QuestionLane(
             desk=self._desk,

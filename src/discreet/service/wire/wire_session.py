@@ -12,7 +12,7 @@ from discreet.service.wire.protocol_messages import Field
 from discreet.service.wire.question_lane import Acts, QuestionLane, Result, field_of, text_rows
 from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, shown
 from discreet.service.wire.sqlstates import WireError, notice, wire_error
-from discreet.service.wire.statement_kinds import MOST_STATEMENTS, Kind, Statement, Unfinished, statements
+from discreet.service.wire.statement_kinds import LONGEST, MOST_STATEMENTS, Kind, Statement, Unfinished, statements
 
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
 _LATE = "A statement before this one failed: nothing is done until ROLLBACK"
@@ -27,6 +27,8 @@ def read_statements(text: str) -> list[Statement]:
     Raises:
         WireError: if the text is not understood, one of them is of a kind that is refused, or there are too many.
     """
+    if len(text) > LONGEST:
+        raise WireError("54000", f"A message has at most {LONGEST} characters", "Ask for less at once.")
     try:
         found = statements(text)
     except Unfinished as error:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from discreet.service.worker import limits
@@ -25,6 +26,8 @@ def main() -> None:
     """Forks a worker for every socket that the owner passes, until the owner is gone."""
     control = socket.socket(fileno=int(sys.argv[1]))
     limits.die_with_parent()
+    with suppress(ImportError):  # learners are an extra; loading them takes longer than planning a fit may
+        import_module("discreet.learn")
     signal.signal(signal.SIGCHLD, _reap)
     while True:
         said, files, _, _ = socket.recv_fds(control, 1, 1)

@@ -16,6 +16,7 @@ from discreet.curator.documents import (
     profile_document,
     read_learner,
 )
+from discreet.curator.documents.json_values import read_parameters
 from discreet.curator.inspection.file_check import WARNING, ColumnCheck, check_file
 from discreet.curator.inspection.proposed_config import table_name
 from discreet.curator.served import source_of, table_facts
@@ -61,9 +62,20 @@ class _Taken:
 
     @property
     def rest(self) -> dict[str, Any]:
-        """What is left, with limits as the curator takes them."""
-        limits = self.given.get("limits")
-        return {**self.given, "limits": _limits(limits)} if limits is not None else dict(self.given)
+        """What is left, with limits and parameters as the curator takes them."""
+        left = dict(self.given)
+        if "limits" in left:
+            left["limits"] = _limits(left["limits"])
+        if "parameters" in left:
+            left["parameters"] = _parameters(left["parameters"])
+        return left
+
+
+def _parameters(given: Any) -> Any:
+    if not isinstance(given, list | dict):
+        hint = 'Pass e.g. [40, "A"] for ? and $1, or {"age": 40} for :age.'
+        raise InvalidParameter("parameters", type(given).__name__, "to be a list or an object", hint)
+    return read_parameters(given)
 
 
 def _limits(given: Any) -> Any:

@@ -111,7 +111,7 @@ async def _answered(visit: Visit, operation: Operation, key: str | None) -> Resp
         raise
     rehearsed = operation is Operation.REHEARSE
     number = 0 if rehearsed else visit.site.answers.add(visit.caller.name, Kept(question=question, document=document))
-    outcome = {
+    outcome: dict[str, Any] = {
         "answer": answer_view(document),
         "error": None,
         "number": number,
@@ -137,7 +137,7 @@ def _kept(visit: Visit) -> Kept:
 async def kept_answer(visit: Visit) -> Response:
     """Shows an answer once more, by itself."""
     found = _kept(visit)
-    outcome = {
+    outcome: dict[str, Any] = {
         "answer": answer_view(found.document),
         "error": None,
         "number": visit.request.path_params["number"],

@@ -39,7 +39,7 @@ _ENGINE_TYPES = {
     "regtype": "VARCHAR",
     "timestamptz": "TIMESTAMP",
 }
-_AT_ONCE = 100  # rows
+_AT_ONCE = 8  # rows
 COLUMN_TYPES = {"int": 20, "float": 701, "text": 25, "bool": 16, "date": 1082, "timestamp": 1114}
 """PostgreSQL's types of our columns."""
 
