@@ -49,8 +49,19 @@ requests_per_minute = 100000
 """
 EPSILON = "0.001"
 HOSTILE = "SELECT " + ", ".join(f"SUM(age + {i}) AS s{i}" for i in range(290)) + " FROM visits"
-ENDLESS = "SELECT COUNT(*) AS n FROM visits AS a JOIN visits AS b ON a.patient = b.patient" + "".join(
-    f" JOIN visits AS c{i} ON c{i}.patient = a.patient" for i in range(6)
+HEAVY = """
+[tables.heavy]
+source = "heavy.csv"
+unit = "person"
+types = { person = "int", x = "int" }
+bounds = { x = [0, 9] }
+[budgets.heavy]
+epsilon = 1
+[analysts.ana.heavy]
+"""
+PERSON_ROWS = 2_000  # of one person, who is joined with themselves: 2,000^4 rows to look at
+ENDLESS = "SELECT SUM(a.x * b.x + c.x * d.x) AS n FROM heavy AS a" + "".join(
+    f" JOIN heavy AS {name} ON {name}.person = a.person" for name in "bcd"
 )
 
 
@@ -61,7 +72,8 @@ def question(number: int) -> str:
 def folder_of_clinic(folder: Path) -> Path:
     config = demo_clinic.make(folder)
     text = config.read_text().replace('epsilon = "10"', 'epsilon = "100"').replace('epsilon = "5"', 'epsilon = "100"')
-    config.write_text(text + SERVICE)
+    config.write_text(text + HEAVY + SERVICE)
+    (folder / "heavy.csv").write_text("person,x\n" + "".join(f"1,{i % 10}\n" for i in range(PERSON_ROWS)))
     return config
 
 
