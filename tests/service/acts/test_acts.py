@@ -331,7 +331,8 @@ def test_a_certificate_says_what_was_promised_and_can_be_checked(clinic: Clinic)
     )
     assert (told["sequence"], told["hash"], told["analyst"]) == (receipt.sequence, receipt.hash, "ana")
     assert told["guarantee"] == (
-        "For any two databases of which one has all rows of one patient more than the other, every set of answers is "
+        "For any two databases of which one has all rows of one unit more than the other (a unit of patient (id)), "
+        "every set of answers is "
         "at most e^0.1 times as likely under one as under the other (pure differential privacy, epsilon=0.1)."
     )
     assert Head.parse(told["head"]["text"]) == clinic.book.head()
@@ -355,7 +356,7 @@ def test_other_promises_are_told_as_they_are(budget: Any, words: str) -> None:
     acts = Acts(book, Identities(":memory:"))
     told = acts.certificate(Identities.local, receipt.sequence)
     assert words in told["guarantee"]
-    assert "both have the same number of nurses" in told["guarantee"]
+    assert "both have as many units, and the rows of one unit differ in any way (a unit of nurse" in told["guarantee"]
 
 
 # -------------------------------------------------------------------------------------------------------------- trust

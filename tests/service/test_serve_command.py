@@ -1,0 +1,64 @@
+"""`discreet serve --demo` as somebody would start it: ready, asked in three ways, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import psycopg
+import pytest
+
+import discreet
+from discreet.errors import NotAuthenticated, UnsupportedQuery
+from discreet.ledger import Book
+
+COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[dict[str, str], subprocess.Popen[str]]]:
+    code = "from discreet.cli import main; main()"
+    options = ["--demo", "--folder", str(folder), "--port", "0", "--pg", "0", "--metrics", "0", "--json"]
+    command = [sys.executable, "-c", code, "serve", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline()), process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+@pytest.mark.slow
+def test_the_demo_is_asked_in_three_ways_and_stops(tmp_path: Path) -> None:
+    folder = tmp_path / "clinic"
+    with served(folder) as (told, process):
+        assert set(told) == {"url", "link", "analyst_key", "steward_key", "pg", "metrics"}
+        curator = discreet.connect(told["url"], key=told["analyst_key"])
+        over_http = curator.ask(COUNT, epsilon=0.1)
+        with psycopg.connect(told["pg"], autocommit=True) as connection:
+            connection.execute("SET discreet.epsilon = 0.1")
+            rows = connection.execute(COUNT).fetchall()
+        assert [row[1] for row in rows] == [row["n"] for row in over_http]  # the stored answer, for nothing
+        with pytest.raises(UnsupportedQuery):
+            curator.ask("SELECT * FROM visits", epsilon=1)
+        with pytest.raises(NotAuthenticated):
+            discreet.connect(told["url"], key=told["analyst_key"][:-1] + "x").ask(COUNT, epsilon=0.1)
+        metrics = Request(told["metrics"], headers={"Authorization": f"Bearer {told['steward_key']}"})
+        assert b"discreet_requests" in urlopen(metrics, timeout=60).read()
+        page = urlopen(f"{told['url']}/sign-in", timeout=60).read().decode()
+        assert "Sign in" in page
+    assert process.returncode == 0
+    with Book(str(folder / "clinic.ledger")) as book:
+        kinds = [entry.kind for entry in book.history("patients")]
+        assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
+        book.verify()
+    mode = os.stat(folder / "discreet.identities").st_mode & 0o777
+    assert mode == 0o600
