@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from discreet.curator.asking.answer import Answer
 from discreet.curator.documents import read_answer
 from discreet.report import answers
 from discreet.report.charts import Spec
+from discreet.report.csv_text import csv_text
 from discreet.report.display import measured, on_a_scale, percent, plain
 from discreet.report.html import Html
 from discreet.service.desk import Document
@@ -23,7 +22,6 @@ MOST_DRAWN = 60
 """Rows of a chart: more are no picture."""
 
 _TOTAL = "(all)"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,20 +105,11 @@ def _facts(answer: Answer) -> dict[str, str]:
     return {"Cost": cost, "Remaining": str(answer.remaining), "Intervals are about": answer.scope}
 
 
-def csv_text(document: Document) -> str:
-    """Returns the rows of an answer as CSV; texts that a spreadsheet would compute get an apostrophe before them.
+def as_csv(document: Document) -> str:
+    """Returns the rows of an answer as CSV that no spreadsheet computes.
 
-    >>> csv_text({"columns": [{"name": "ward", "type": "text"}], "rows": [["=1+1"], [None], ["A"]]}).splitlines()
-    ['ward', "'=1+1", '', 'A']
+    >>> as_csv({"columns": [{"name": "ward"}, {"name": "n"}], "rows": [["=1+1", 2], [None, 3]]}).splitlines()
+    ['ward,n', "'=1+1,2", ',3']
     """
-    out = io.StringIO()
-    writer = csv.writer(out)
-    kinds = [column["type"] for column in document["columns"]]
-    writer.writerow([_harmless(column["name"]) for column in document["columns"]])
-    for row in document["rows"]:
-        writer.writerow([_harmless(cell) if kind == "text" else cell for kind, cell in zip(kinds, row, strict=True)])
-    return out.getvalue()
-
-
-def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+    names = [column["name"] for column in document["columns"]]
+    return csv_text(names, [dict(zip(names, row, strict=True)) for row in document["rows"]])

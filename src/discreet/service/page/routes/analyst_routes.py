@@ -18,7 +18,7 @@ from discreet.errors import (
 from discreet.noise.tokens import token
 from discreet.service.caller import Permission
 from discreet.service.desk import Document, Operation
-from discreet.service.page.answer_view import answer_view, csv_text
+from discreet.service.page.answer_view import answer_view, as_csv
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.visit import PageRoute, Visit, status_of, to
 
@@ -149,7 +149,7 @@ async def kept_answer(visit: Visit) -> Response:
 
 async def export_csv(visit: Visit) -> Response:
     """Gives the rows of an answer as a file."""
-    return attachment(csv_text(_kept(visit).document), "text/csv; charset=utf-8", "answer.csv")
+    return attachment(as_csv(_kept(visit).document), "text/csv; charset=utf-8", "answer.csv")
 
 
 async def export_json(visit: Visit) -> Response:
