@@ -54,8 +54,8 @@ def burn_down(curve: Sequence[tuple[int, Fraction]], total: Fraction, name: str)
         "title": f"{name} left",
         "scale": {"domain": [0, float(total)], "nice": False},
     }
-    line = {"type": "line", "style": "curve", "interpolate": "step-after", "strokeWidth": 2}
-    area = {"type": "area", "style": "band", "interpolate": "step-after"}
+    line = {"type": "line", "style": "curve", "strokeWidth": 2}
+    area = {"type": "area", "style": "band"}
     return {
         "$schema": SCHEMA,
         "width": WIDTH,
