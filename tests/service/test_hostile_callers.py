@@ -272,6 +272,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
 SECRET = ("dk_", "discreet-session=", CANARY, "evil", "passwd", "Set-Cookie", "SELECT", "\r", "\n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TRICKS)
 def test_a_hostile_caller_gets_nothing(served: Whole, name: str, caplog: pytest.LogCaptureFixture) -> None:
     expected, trick = TRICKS[name]

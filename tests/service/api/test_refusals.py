@@ -253,6 +253,7 @@ FIELDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
 def test_fields_that_do_not_fit_are_refused_by_name(fields: dict[str, Any]) -> None:
     async def test(made: Office) -> None:

@@ -164,6 +164,7 @@ def test_who_makes_whom(office: Office, by: str, role: ServiceRole, allowed: boo
     assert len(office.identities.people(office.owner)) == (8 if allowed else 6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("act", ["make_key", "make_link", "disable_person", "enable_person", "end_sessions"])
 @pytest.mark.parametrize(
     ("by", "about", "allowed"),
@@ -186,6 +187,7 @@ def test_who_acts_on_whom(office: Office, act: str, by: str, about: str, allowed
         assert allowed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("act", ["rotate_key", "revoke_key"])
 @pytest.mark.parametrize(
     ("by", "about", "allowed"),

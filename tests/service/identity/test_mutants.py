@@ -257,6 +257,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_check_kills(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     owner, attribute, mistake, check = MUTANTS[name]

@@ -114,6 +114,7 @@ def test_the_secret_is_sent_as_the_provider_wants_it() -> None:
     assert not scene.provider.headers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "lie",
     [

@@ -34,6 +34,7 @@ def test_files_inside_are_found(places: Settings, text: str) -> None:
     assert from_path(str(places.roots[0] / text), places).path == found.path
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -64,6 +64,7 @@ def test_forms_of_other_origins_are_refused(clinic: Clinic, origin: str | None) 
     )  # what is checked is the origin
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "POST"], ids=address)
 def test_a_form_needs_its_sessions_token(clinic: Clinic, route: PageRoute) -> None:
     sue, other = clinic.browser("sue"), clinic.browser("sue")
@@ -80,6 +81,7 @@ def test_a_form_needs_its_sessions_token(clinic: Clinic, route: PageRoute) -> No
     assert not clinic.settings.uploads.exists() or not list(clinic.settings.uploads.iterdir())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {address(route)}")
 def test_who_may_open_what(shared: Clinic, route: PageRoute) -> None:
     for role, name in _NAMES.items():
@@ -93,6 +95,7 @@ def test_who_may_open_what(shared: Clinic, route: PageRoute) -> None:
         assert refused == (route.permission not in PERMISSIONS[role]), (role, response.text[-900:])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {address(route)}")
 def test_strangers_are_sent_to_sign_in(shared: Clinic, route: PageRoute) -> None:
     stranger = Browser(shared, cookies={"discreet-session": "0" * 64})

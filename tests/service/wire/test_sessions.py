@@ -192,6 +192,7 @@ def test_a_used_key_does_not_come_back_with_a_rollback(wire: Served, asking: psy
 # ------------------------------------------------------------------------------------------------------------- refusals
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "sqlstate"),
     [

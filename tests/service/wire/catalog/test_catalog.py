@@ -59,6 +59,7 @@ def _reply(catalogs: Catalogs, entry: dict[str, Any]) -> dict[str, Any]:
     return catalogs.reply(_request(str(_filled(entry["sql"], OIDS)), *parameters))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("entry", TRANSCRIPTS, ids=lambda entry: entry["client"])
 def test_what_clients_ask_is_answered(catalogs: Catalogs, entry: dict[str, Any]) -> None:
