@@ -28,7 +28,7 @@ from discreet.service.desk import Operation, Work
 from discreet.service.owner.service_desk import ServiceDesk
 from discreet.service.settings import Settings
 
-PEOPLE_ROWS, HEAVY_ROWS = 200_000, 3_000_000
+PEOPLE_ROWS, HEAVY_ROWS = 200_000, 1_000_000
 TICK = 0.25
 TOML = """
 [tables.visits]
