@@ -105,7 +105,7 @@ class Declaration:
         keyless = [c.name for c in others if c.type in ("text", "bool") and not c.keys]
         told = []
         if open_ended:
-            told.append(f"No bounds for {', '.join(open_ended)}: sums and means of these are refused, counts are not.")
+            told.append(f"No bounds for {', '.join(open_ended)}: sums and means of these pay to find some.")
         if keyless:
             told.append(f"No keys for {', '.join(keyless)}: grouping by these needs a delta, and hides small groups.")
         return tuple(told)
