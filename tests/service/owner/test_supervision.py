@@ -12,6 +12,7 @@ import pytest
 from discreet.errors import DiscreetError, InsufficientBudget, QueryFailed, ServiceUnavailable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.privacy import events
+from discreet.service.desk import JobState
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, Supervised
@@ -41,8 +42,13 @@ class Worker:
         self.killed = True
 
 
+def stopping(running: OpenRequest, way: str) -> None:
+    """What stops a request is looked up when it is used: it is another one once a worker has the request."""
+    getattr(running, way)()
+
+
 def outcome(
-    script: Script, *, planning: float = 0.05, whole: float = 0.1, stop: bool = False
+    script: Script, *, planning: float = 0.05, whole: float = 0.1, stop: str = ""
 ) -> tuple[Any, bool, Book, Worker]:
     """How a request ends, whether its worker is kept, the book and the worker."""
     book, worker = book_of_ana(), Worker(script)
@@ -54,8 +60,8 @@ def outcome(
         with ThreadPoolExecutor(1) as ledger:
             request = Supervised(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
             if stop:
-                asyncio.get_running_loop().call_later(0.01, lambda: running.stop and running.stop())
-            return await request.ended(lambda: stop)
+                asyncio.get_running_loop().call_later(0.01, stopping, running, stop)
+            return await request.ended()
 
     found, reusable = asyncio.run(supervised())
     return found, reusable, book, worker
@@ -150,9 +156,36 @@ def test_what_is_stored_and_not_sent_may_be_asked_again() -> None:
 
 
 @pytest.mark.parametrize(("script", "last"), [(slow_read, "interrupt"), (slow_plan, "appoint")])
-def test_stopping_uses_no_credit(script: Script, last: str) -> None:
-    found, _, book, worker = outcome(script, planning=3600, whole=3600, stop=True)
+def test_stopping_the_service_uses_no_credit(script: Script, last: str) -> None:
+    found, _, book, worker = outcome(script, planning=3600, whole=3600, stop="halt")
     assert isinstance(found, DiscreetError)
     assert worker.killed
     assert kinds(book)[-1] == last
     assert book.balance("visits", analyst="ana").failures == 0
+
+
+def test_a_caller_stops_planning() -> None:
+    found, _, book, worker = outcome(slow_plan, planning=3600, whole=3600, stop="stop")
+    assert isinstance(found, ServiceUnavailable)
+    assert worker.killed
+    assert "charge" not in kinds(book)
+
+
+def test_a_caller_does_not_stop_a_read() -> None:
+    """Else stopping at a moment of one's choice would tell whether the read had ended by then; and failures count."""
+    found, _, book, _ = outcome(slow_read, stop="stop")
+    assert isinstance(found, QueryFailed)
+    assert kinds(book)[-1] == "fail"
+
+
+def test_what_is_told_of_an_abandoned_request_is_always_the_same() -> None:
+    async def abandoned(found: Any) -> Any:
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future, admitted=0.0)
+        running.abandon()
+        running.finish(found)
+        return running.status
+
+    told = [asyncio.run(abandoned(found)) for found in ({"n": 1}, QueryFailed(), ServiceUnavailable(STORED))]
+    assert told[0] == told[1] == told[2]
+    assert told[0].state is JobState.CANCELLED

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from discreet.curator.documents.error_documents import error_document
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobState, JobStatus, Work
 from discreet.service.owner.release_times import last_release_time
@@ -22,7 +22,9 @@ class OpenRequest:
         id: a random name, which only its caller knows.
         admitted: when a worker took it; None before.
         stages: the names of stages with the times at which they began.
-        stop: stops it; what was charged stays charged.
+        stop: stops it before it is charged; afterwards it runs to its end, so that stopping measures no read.
+        halt: stops it at once, for whoever stops the service.
+        task: that does it; it may last longer than anybody is told of it.
         changed: is set whenever there may be news.
     """
 
@@ -35,6 +37,8 @@ class OpenRequest:
     stages: list[tuple[float, str]] = field(default_factory=list)
     cancelled: bool = False
     stop: Callable[[], None] | None = None
+    halt: Callable[[], None] | None = None
+    task: asyncio.Task[None] | None = None
     ended: float | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -61,6 +65,13 @@ class OpenRequest:
             return JobStatus(id=self.id, operation=self.work.operation, state=JobState.DONE, document=document)
         state = JobState.CANCELLED if self.cancelled else JobState.FAILED
         return JobStatus(id=self.id, operation=self.work.operation, state=state, error=error_document(found))
+
+    def abandon(self) -> None:
+        """Tells the caller nothing more, whatever comes of it: the same, whether it was nearly done or not begun."""
+        self.cancelled = True
+        if self.stop is not None:
+            self.stop()
+        self.finish(ServiceUnavailable("The request was stopped", "What was charged stays charged; see the history."))
 
     def finish(self, found: Document | DiscreetError) -> None:
         """Lets everybody who waits have the outcome."""

@@ -121,8 +121,8 @@ class ServiceDesk:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         for running in list(self._jobs.values()):
-            if running.stop is not None and not running.outcome.done():
-                running.stop()
+            if running.halt is not None:
+                running.halt()
         for pool in (self._pool, self._planners, self._single, self._stewards):
             pool.close()
         if self._tasks:
@@ -194,17 +194,15 @@ class ServiceDesk:
     def cancel(self, caller: Caller, job: str) -> JobStatus:
         """See `Desk.cancel`."""
         running = self._own(caller, job)
-        if not running.outcome.done() and running.stop is not None:
-            running.cancelled = True
-            running.stop()
+        if not running.outcome.done():
+            running.abandon()
         return running.status
 
     def stop_ended(self, valid: Callable[[Caller], bool]) -> None:
-        """Stops what runs for callers whose key or session is not valid any more; what was charged stays charged."""
+        """Abandons what runs for callers whose key or session is not valid any more; what was charged stays charged."""
         for running in self._jobs.values():
-            if not running.outcome.done() and running.stop is not None and not valid(running.caller):
-                running.cancelled = True
-                running.stop()
+            if not running.outcome.done() and not valid(running.caller):
+                running.abandon()
 
     def tables(self, caller: Caller) -> list[Document]:
         """See `Desk.tables`."""
@@ -212,7 +210,7 @@ class ServiceDesk:
 
     def _own(self, caller: Caller, job: str) -> OpenRequest:
         found = self._jobs.get(job)
-        if found is None or found.caller.name != caller.name:
+        if found is None or not _may_see(caller, found.caller):
             raise UnknownJob
         return found
 
@@ -221,16 +219,16 @@ class ServiceDesk:
         work = self._checked(caller, work)
         place = None if work.key is None else (caller.name, work.key)
         other = None if place is None else self._by_key.get(place)
-        if other is not None and other.work == work:
+        if other is not None and other.work == work and other.caller.tables == caller.tables and not other.cancelled:
             return other
         running = self._noted(caller, work)
         if place is not None:
             self._by_key[place] = running
-        before = None if other is None else other.outcome
-        task = asyncio.get_running_loop().create_task(self._run(running, before))
+        before = None if other is None else other.task
+        task = running.task = asyncio.get_running_loop().create_task(self._run(running, before))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        running.stop = lambda: _cancel(task)
+        running.stop = running.halt = lambda: _cancel(task)
         return running
 
     def _checked(self, caller: Caller, work: Work) -> Work:
@@ -264,11 +262,11 @@ class ServiceDesk:
         self._jobs[name] = running
         return running
 
-    async def _run(self, running: OpenRequest, before: asyncio.Future[Document] | None) -> None:
+    async def _run(self, running: OpenRequest, before: asyncio.Task[None] | None) -> None:
         """Does a request from its turn to its outcome."""
         found: Document | DiscreetError
         try:
-            if before is not None:  # another question under the same key comes second, and meets its charge
+            if before is not None:  # what comes second under a key meets the charge of the first
                 await asyncio.wait({before})
             found = await self._done(running)
         except DiscreetError as error:
@@ -312,7 +310,7 @@ class ServiceDesk:
         self, way: _Way, worker: WorkerProcess, door: BookDoor, running: OpenRequest
     ) -> Document | DiscreetError:
         request = Supervised(worker, door, running, way.deadlines, self._ledger)
-        found, reusable = await request.ended(lambda: running.cancelled or self._stopping)
+        found, reusable = await request.ended()
         (way.pool.give_back if reusable else way.pool.discard)(worker)
         return found
 
@@ -328,6 +326,11 @@ class ServiceDesk:
         self._facts = found.pop("tables")
         for pool in (self._pool, self._planners, self._single, self._stewards):
             pool.renew()
+
+
+def _may_see(caller: Caller, other: Caller) -> bool:
+    """Tells whether a caller may see what another request of theirs gave: a key for some tables sees its like only."""
+    return caller.name == other.name and caller.tables in (None, other.tables)
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

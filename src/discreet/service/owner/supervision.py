@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -43,24 +42,28 @@ class Supervised:
     deadlines: Deadlines
     ledger: Executor
 
-    async def ended(self, stopped: Callable[[], bool]) -> tuple[Document | DiscreetError, bool]:
+    async def ended(self) -> tuple[Document | DiscreetError, bool]:
         """Lets the worker do it, and returns the outcome, and whether the worker may be asked again.
 
-        Args:
-            stopped: tells whether the caller or the service has stopped it: that uses up no credit.
+        A caller stops it before the charge only. Afterwards data are read, and whether a stop came before or after
+        their end would tell how long that took, at any moment that the caller likes; so it goes on to its end or its
+        deadline, and a failure counts. Whoever stops the service stops it at any time, and uses up nobody's credit.
         """
         talk = asyncio.get_running_loop().create_task(
             self.worker.perform(_request(self.running), self.door, self.running.tell)
         )
-        await self._watched(talk)
+        stop = asyncio.Event()
+        self.running.stop = lambda: None if self.door.charged else stop.set()
+        self.running.halt = stop.set
+        await self._watched(talk, stop)
         if not talk.done():  # too late, or stopped
             self.worker.kill()
             talk.cancel()
         said = await _said(talk)
         loop = asyncio.get_running_loop()
-        left = await loop.run_in_executor(self.ledger, lambda: self.door.close(failed=not stopped()))
+        left = await loop.run_in_executor(self.ledger, lambda: self.door.close(failed=not stop.is_set()))
         if left or said is None:
-            return self._lost(left=left, stopped=stopped()), False
+            return self._lost(left=left, stopped=stop.is_set()), False
         if isinstance(said, dict):
             said = {**said, "receipt": self._receipt()}
         return said, not isinstance(said, QueryFailed | InternalError)
@@ -70,10 +73,8 @@ class Supervised:
         charges = self.door.charges
         return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
 
-    async def _watched(self, talk: asyncio.Task[Document]) -> None:
+    async def _watched(self, talk: asyncio.Task[Document], stop: asyncio.Event) -> None:
         """Waits for the end, for the deadline of planning if nothing is charged by then, for the deadline."""
-        stop = asyncio.Event()
-        self.running.stop = stop.set
         watch = asyncio.get_running_loop().create_task(stop.wait())
         both: set[asyncio.Task[Any]] = {talk, watch}
         whole, planning = self.deadlines.whole, self.deadlines.planning

@@ -110,7 +110,7 @@ async def _answered(visit: Visit, operation: Operation, key: str | None) -> Resp
             return visit.page("fragments/outcome.html", status, answer=None, error=error, key=token(16), number=0)
         raise
     rehearsed = operation is Operation.REHEARSE
-    number = 0 if rehearsed else visit.site.answers.add(visit.caller.name, Kept(question=question, document=document))
+    number = 0 if rehearsed else visit.site.answers.add(_whose(visit), Kept(question=question, document=document))
     outcome: dict[str, Any] = {
         "answer": answer_view(document),
         "error": None,
@@ -125,9 +125,15 @@ async def _answered(visit: Visit, operation: Operation, key: str | None) -> Resp
     return visit.page("ask.html", **{**_draft(visit, tables, question), "outcome": outcome}, answer=outcome["answer"])
 
 
+def _whose(visit: Visit) -> str:
+    """Under whom answers are kept: a session of a key for some tables sees those of its own only."""
+    caller = visit.caller
+    return caller.name if caller.tables is None else f"{caller.name}\n{caller.credential}"  # no name has a line break
+
+
 def _kept(visit: Visit) -> Kept:
     number = visit.request.path_params["number"]
-    found = visit.site.answers.find(visit.caller.name, number)
+    found = visit.site.answers.find(_whose(visit), number)
     if found is None:
         hint = "Answers are kept for a while: ask the same question again, which is free."
         raise InvalidParameter("answer", number, "to be one that you have just got", hint)
