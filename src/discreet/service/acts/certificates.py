@@ -15,7 +15,7 @@ _RELATIONS = {
     Neighbours.REPLACE: "both have as many units, and the rows of one unit differ in any way",
 }
 _HOW = (
-    "Whoever keeps the book shows entry {sequence}: it has this hash, and `discreet verify` with this head as the "
+    "Whoever keeps the book shows entry {sequence}: it has this hash, and discreet verify with this head as the "
     "anchor finds the book unaltered up to it."
 )
 

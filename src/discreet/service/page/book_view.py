@@ -118,6 +118,10 @@ def _details(entry: Entry, content: dict[str, Any]) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, dict) and value.keys() & {"epsilon", "rho"} and value.keys() <= {"epsilon", "delta", "rho"}:
         return str(read_loss(value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_short(one)}" for name, one in value.items() if one not in (None, "", [], {}))
+    if isinstance(value, list):
+        return ", ".join(map(_short, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -32,8 +32,8 @@ class FileSource:
 
     @property
     def label(self) -> str:
-        """What people call it."""
-        return self.path.name
+        """What people call it; an upload's random name tells them nothing."""
+        return "the uploaded file" if self.name.startswith("upload/") else self.path.name
 
 
 def from_path(text: str, settings: Settings) -> FileSource:

@@ -14,7 +14,7 @@ function fitted(spec, width) {
 async function draw(host) {
   const spec = fitted(JSON.parse(host.dataset.spec), host.clientWidth - 4);
   host.replaceChildren();
-  const view = await DiscreetCharts.draw(host, spec, colours());
+  const view = await DiscreetCharts.draw(host, spec, { ...colours(), font: getComputedStyle(host).fontFamily });
   const drawn = host.querySelector("svg");
   drawn?.setAttribute("aria-hidden", "true");
   host.dataset.drawn = "yes";
