@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from discreet import accounting, check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, float_above, lower
+from discreet.learn.diagnostics import check_labels, remember_fit
+from discreet.learn.inputs import bounds_by_place, rows_to_fit, rows_to_predict
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
@@ -62,14 +64,21 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
         """Returns the event of a fit on so many features, from public facts alone: reads no data, costs nothing."""
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values have a public meaning (the middle of the bounds), so they are welcome."""
+        """Missing values have a public meaning (the middle of the bounds), so they are welcome; so is sparse input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     @property
     def _relation(self) -> Neighbours:
         return Neighbours(self.neighbours)
+
+    @property
+    def _bounds(self) -> Any:
+        """The public limits of the features, in their order, where they were given by name too."""
+        names = getattr(self, "feature_names_in_", None)
+        return bounds_by_place(getattr(self, "bounds", None), names, known=hasattr(self, "n_features_in_"))
 
     def _spending(self) -> Spending:
         return Spending.of(self.epsilon, self.delta)
@@ -83,6 +92,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
         self.event_ = event
         self.privacy_spent_ = spent(event, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
+        if bits.private:
+            remember_fit(self.privacy_spent_)
 
 
 def bits_of(random_state: Any) -> Bits:
@@ -172,6 +183,7 @@ class ClassPlan:
         What is found depends on the labels through the selection alone, the type of the array included.
         """
         if self.declared is not None:
+            check_labels(y, codes(y, self.declared))
             return self.declared
         selection = check.instance(PartitionSelection, selection=self.selection)
         labels, counts = np.unique(y, return_counts=True)
@@ -221,7 +233,7 @@ def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDAr
     Raises:
         ValueError: if their shapes or types do not fit.
     """
-    X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    X = rows_to_fit(model, X)
     if y is None:
         name = type(model).__name__
         raise InvalidValue(f"to be labels; {name} requires y to be passed, but the target y is None", "Pass y.")
@@ -232,7 +244,7 @@ def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDAr
 
 def read_rows(model: Any, X: Any) -> NDArray[np.float64]:
     """Reads rows to be predicted."""
-    return np.asarray(validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False))
+    return rows_to_predict(model, X)
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations

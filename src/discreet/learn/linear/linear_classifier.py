@@ -15,12 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
+from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.row_summary import Survey, fine_rows
@@ -251,7 +252,7 @@ class LinearClassifier(Classifier):
         """
         plan, bits = self._class_plan(), self._bits()
         recipe = self._recipe(plan)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        X = rows_to_fit(self, X)
         y = _labels(y)
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
@@ -272,7 +273,7 @@ class LinearClassifier(Classifier):
     def decision_function(self, X: Any) -> Floats:
         """Returns margins: of the second of two classes, or one column for each of more."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        X = rows_to_predict(self, X)
         margins = np.where(np.isfinite(X), X, self.centre_) @ self.coef_.T + self.intercept_
         return np.asarray(margins[:, 0] if margins.shape[1] == 1 else margins)
 
@@ -284,7 +285,7 @@ class LinearClassifier(Classifier):
 
     def _public(self, count: int) -> Features:
         """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
-        bounds = self.bounds
+        bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             moved = features(count, bounds=bounds)
             widest = np.abs(moved.centre) + moved.spread

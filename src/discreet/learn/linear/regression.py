@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import stats
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
+from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS
@@ -211,7 +212,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         Raises:
             InvalidParameter: if bounds are missing or wrong, before anything is read.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        X = rows_to_fit(self, X)
         targets = _targets(y)
         check_consistent_length(X, targets)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
@@ -231,7 +232,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     def predict(self, X: Any) -> Floats:
         """Predicts what the model expects for rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        X = rows_to_predict(self, X)
         return np.asarray(np.nan_to_num(X, nan=0.0) @ self.coef_.T + self.intercept_)
 
     def conf_int(self, confidence: Any = 0.95) -> tuple[Floats, Floats]:
@@ -245,7 +246,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
 
     def _public(self, count: int) -> Features:
         """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
-        bounds = self.bounds
+        bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             low, high = ends(bounds, count)
             widest = np.maximum(np.abs(low), np.abs(high))

@@ -125,7 +125,7 @@ class AdditiveClassifier(Classifier):
         """Returns the event of a fit on so many features."""
         plan = self._class_plan()
         releases = self._releases(plan, n_features)
-        Cells.of(n_features, self.bounds, releases.cells)
+        Cells.of(n_features, self._bounds, releases.cells)
         return plan.composed(releases.event)
 
     def fit(self, X: Any, y: Any) -> AdditiveClassifier:
@@ -138,7 +138,7 @@ class AdditiveClassifier(Classifier):
         plan = self._class_plan()
         X, y = read_labelled(self, X, y)
         releases = self._releases(plan, X.shape[1])
-        public = Cells.of(X.shape[1], self.bounds, releases.cells)
+        public = Cells.of(X.shape[1], self._bounds, releases.cells)
         event, bits = self._affordable(plan.composed(releases.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         self.terms_ = np.zeros((X.shape[1], releases.cells, 1))
@@ -153,7 +153,7 @@ class AdditiveClassifier(Classifier):
         """Returns the sum of all votes: for the second of two classes, else a column for each class."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self.bounds, self.terms_.shape[1]).places(X)
+        places = Cells.of(X.shape[1], self._bounds, self.terms_.shape[1]).places(X)
         votes = sum(self.terms_[j][places[:, j]] for j in range(X.shape[1]))
         return np.asarray(votes)[:, 0] if len(self.classes_) <= 2 else np.asarray(votes)
 

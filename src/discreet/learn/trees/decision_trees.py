@@ -133,7 +133,7 @@ class TreeLearner(Classifier):
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features."""
-        Cells.of(n_features, self.bounds, self._cells())
+        Cells.of(n_features, self._bounds, self._cells())
         self._n_trees()
         plan = self._class_plan()
         return plan.composed(self._recipe(plan).event)
@@ -148,7 +148,7 @@ class TreeLearner(Classifier):
         plan = self._class_plan()
         recipe, trees = self._recipe(plan), self._n_trees()
         X, y = read_labelled(self, X, y)
-        public = Cells.of(X.shape[1], self.bounds, self._cells())
+        public = Cells.of(X.shape[1], self._bounds, self._cells())
         event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
@@ -168,7 +168,7 @@ class TreeLearner(Classifier):
         """Returns the probability of each class: noisy shares in the row's leaf, averaged over trees."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self.bounds, self._cells()).places(X)
+        places = Cells.of(X.shape[1], self._bounds, self._cells()).places(X)
         total = np.zeros((len(X), len(self.classes_)))
         for feature, cell, counts in zip(self.features_, self.thresholds_, self.counts_, strict=True):
             held = np.maximum(counts, 0) + 1.0
