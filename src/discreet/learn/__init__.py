@@ -9,11 +9,14 @@ from discreet.lazy import extra
 with extra("A learner"):
     from discreet.learn.base import Learner
     from discreet.learn.clusters.kmeans import KMeans
+    from discreet.learn.diagnostics import PrivacyWarning
     from discreet.learn.linear.classifiers import LinearSVC, LogisticRegression
     from discreet.learn.linear.naive_bayes import GaussianNB
     from discreet.learn.linear.regression import LinearRegression, Ridge
     from discreet.learn.linear.transformers import PCA, StandardScaler
     from discreet.learn.persistence.store import from_json, load, save, to_json
+    from discreet.learn.pipelines.pipeline import Pipeline
+    from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
     from discreet.learn.selection.choice import Choice, choose_model
     from discreet.learn.selection.holdout import Holdout, Reuse, reuse
     from discreet.learn.selection.search import GridSearchCV
@@ -22,5 +25,6 @@ with extra("A learner"):
 
 __all__ = ["PCA", "AdditiveClassifier", "Choice", "DecisionTreeClassifier", "GaussianNB", "GridSearchCV", "Holdout"]
 __all__ += ["KMeans", "Learner", "LinearRegression", "LinearSVC", "LogisticRegression", "RandomForestClassifier"]
+__all__ += ["Pipeline", "PrivacyWarning", "PublicOneHotEncoder", "PublicOrdinalEncoder", "PublicScaler"]
 __all__ += ["Reuse", "Ridge", "StandardScaler"]
 __all__ += ["choose_model", "from_json", "load", "reuse", "save", "to_json"]

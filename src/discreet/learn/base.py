@@ -234,12 +234,21 @@ def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDAr
         ValueError: if their shapes or types do not fit.
     """
     X = rows_to_fit(model, X)
+    labels = labels_of(model, y)
+    check_consistent_length(X, labels)
+    return X, labels
+
+
+def labels_of(model: Any, y: Any) -> NDArray[Any]:
+    """Returns labels as an array.
+
+    Raises:
+        InvalidValue: if there are none.
+    """
     if y is None:
         name = type(model).__name__
         raise InvalidValue(f"to be labels; {name} requires y to be passed, but the target y is None", "Pass y.")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    check_consistent_length(X, labels)
-    return X, labels
+    return np.asarray(column_or_1d(y, warn=True))
 
 
 def read_rows(model: Any, X: Any) -> NDArray[np.float64]:

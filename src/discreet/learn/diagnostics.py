@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -107,6 +107,24 @@ def note_rows(X: Floats) -> None:
     """Notes the rows of a fit that begins, for `remember_fit` when it ends."""
     if not is_silent():
         _read.set(Sketch.of(X) if len(X) else None)
+
+
+def note_table(X: Any) -> None:
+    """Notes the rows of a table of numbers and texts; each text stands for a number that this process alone knows."""
+    if is_silent():
+        return
+    try:
+        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=object)
+    except (TypeError, ValueError):  # no table: what reads it says so
+        return
+    if rows.ndim == 2:
+        note_rows(np.array([[_number(value) for value in row] for row in rows], dtype=np.float64).reshape(rows.shape))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, float | int | np.number | np.bool_):
+        return float(value)
+    return float(hash((_key(), value))) if isinstance(value, Hashable) else 0.0
 
 
 def remember_fit(cost: Loss) -> None:

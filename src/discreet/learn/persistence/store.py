@@ -17,7 +17,10 @@ from sklearn.base import BaseEstimator
 
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
+from discreet.learn.persistence.pipelines import changed_parameters, fit_again, is_step, made_step, step_name
 from discreet.learn.persistence.plain_data import MARK, read, refuse, write
+from discreet.learn.pipelines.pipeline import Pipeline
+from discreet.learn.pipelines.public_steps import learners_in
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
@@ -82,6 +85,9 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
     Raises:
         InvalidParameter: if a parameter is no plain data.
     """
+    if is_step(model):
+        step = {p: write(v, p, depth, other=_nested) for p, v in changed_parameters(model).items()}
+        return {MARK: "step", "class": step_name(model), "params": step}
     name = name_of(model)
     known = parameters(model)
     return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()}}
@@ -101,8 +107,11 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
     Raises:
         InvalidParameter: if anything about it is not understood.
     """
-    if content.keys() != {MARK, "class", "params"} or content[MARK] != "learner":
+    if content.keys() != {MARK, "class", "params"} or content[MARK] not in ("learner", "step"):
         refuse(", ".join(map(str, content)), "to be a learner and its parameters")
+    if content[MARK] == "step":
+        params = content["params"] if isinstance(content["params"], dict) else refuse("a step", "to have parameters")
+        return made_step(content["class"], {p: read(value, _read_model, depth) for p, value in params.items()})
     return _made(content["class"], content["params"], depth)
 
 
@@ -190,19 +199,23 @@ def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
     """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
     if not isinstance(model, BaseEstimator):
         return None
+    if is_step(model):
+        return write_parameters(model, depth)
     content = write_parameters(model, depth)
     names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
     odd = [name for name in names if not _FITTED.fullmatch(name)]
     if odd:
         raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
     fitted = {name: write(vars(model)[name], name, depth, other=_written) for name in sorted(names)}
+    if isinstance(model, Pipeline) and fitted:
+        fitted["learners_"] = write(list(learners_in(model, fitted=True)), "learners", depth, other=_written)
     return {**content, MARK: "model", "fitted": fitted}
 
 
 def _read_model(content: Any, depth: int) -> Any:
-    if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner"):
+    if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner", "step"):
         refuse(type(content).__name__, "to be a learner")
-    if content[MARK] == "learner":
+    if content[MARK] != "model":
         return read_parameters(content, depth)
     if content.keys() != {MARK, "class", "params", "fitted"} or not isinstance(content["fitted"], dict):
         refuse(", ".join(map(str, content)), "to have class, params and fitted")
@@ -211,6 +224,8 @@ def _read_model(content: Any, depth: int) -> Any:
         if not _FITTED.fullmatch(name) or hasattr(type(model), name) or name in OF_THE_CALL:
             refuse(name[:40], "to be a fitted attribute")
         setattr(model, name, read(value, _read_model, depth))
+    if isinstance(model, Pipeline):
+        fit_again(model, vars(model).get("columns_seen_"), vars(model).pop("learners_", ()))
     return model
 
 

@@ -82,8 +82,7 @@ class _Encoder(PublicTransformer):
             given = [given[name] for name in order]
         if not isinstance(given, list | tuple) or len(given) != count:
             raise InvalidParameter("categories", self.categories, f"to be lists for {count} columns", _CATEGORIES)
-        found = [_distinct(each) for each in given]
-        return found
+        return [_distinct(each) for each in given]
 
     def _check(self, count: int, names: Sequence[str] | None) -> None:
         self.lists(count, names)
