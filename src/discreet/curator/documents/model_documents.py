@@ -30,7 +30,7 @@ def learner_document(estimator: Any) -> Document:
     Raises:
         InvalidParameter: if it is none, or a parameter is no plain data.
     """
-    written = _store().write_parameters(estimator)
+    written = _store().write_parameters(_pipelines().Pipeline.of(estimator))
     return {"learner": written["class"], "parameters": written["params"]}
 
 
@@ -133,6 +133,10 @@ def read_fit_plan(document: Given) -> FitPlan:
 
 def _store() -> Any:
     return load("discreet.learn.persistence.store", "A learner")
+
+
+def _pipelines() -> Any:
+    return load("discreet.learn.pipelines.pipeline", "A learner")
 
 
 def _plain() -> Any:

@@ -225,7 +225,8 @@ def _read_model(content: Any, depth: int) -> Any:
             refuse(name[:40], "to be a fitted attribute")
         setattr(model, name, read(value, _read_model, depth))
     if isinstance(model, Pipeline):
-        fit_again(model, vars(model).get("columns_seen_"), vars(model).pop("learners_", ()))
+        learners = model.__dict__.pop("learners_", ())
+        fit_again(model, model.__dict__.get("columns_seen_"), learners)
     return model
 
 

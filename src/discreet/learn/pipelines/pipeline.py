@@ -16,7 +16,7 @@ from discreet.lazy import nw
 from discreet.learn.base import Learner, spent
 from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
 from discreet.learn.inputs import dense, is_table
-from discreet.learn.pipelines.public_steps import Flow, flows, follow, learners_in
+from discreet.learn.pipelines.public_steps import Flow, follow, learners_in
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.events import Composed, Event
 
@@ -215,10 +215,6 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
             X = X if step in (None, "passthrough") else step.transform(X)
         rest = self.steps[-1][1] if place == len(self.steps) - 1 else PlainPipeline(self.steps[place:])
         return (X if is_table(X) else dense(X)), rest
-
-    def flows(self, flow: Flow) -> list[Flow]:
-        """Returns the columns before each step, and those after the last."""
-        return flows(self.steps, flow)
 
 
 _LAST = "The last step is one of discreet's learners, such as LogisticRegression."

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from itertools import accumulate
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,11 +38,13 @@ class Column:
     Attributes:
         name: None if nobody knows it yet.
         low, high: between which its numbers lie; None if nothing is known.
+        categories: the values that were declared, where they were.
     """
 
     name: str | None = None
     low: float | None = None
     high: float | None = None
+    categories: tuple[Any, ...] | None = None
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -121,7 +122,7 @@ def _(step: Learner, flow: Flow) -> Flow:
 def _(step: PublicScaler, flow: Flow) -> Flow:
     step._check(len(flow.columns), flow.names)
     low, high = step.reach
-    return flow.to([replace(column, low=low, high=high) for column in flow.columns])
+    return flow.to([Column(name=column.name, low=low, high=high) for column in flow.columns])
 
 
 @follow.register
@@ -158,9 +159,10 @@ def _(step: OrdinalEncoder, flow: Flow) -> Flow:
 
 @follow.register
 def _(step: SimpleImputer, flow: Flow) -> Flow:
-    if step.strategy != "constant" or step.fill_value is None or step.add_indicator:
-        hint = "Pass SimpleImputer(strategy='constant', fill_value=...): means and indicators are read from the rows."
-        _refuse(step, "to fill in a constant", hint)
+    constant = step.strategy == "constant" and step.fill_value is not None
+    if not constant or step.add_indicator or not step.keep_empty_features:
+        hint = "Pass strategy='constant', fill_value=..., keep_empty_features=True: all else is read from the rows."
+        _refuse(step, "to fill in a constant and to keep all columns", hint)
     return flow.to([_widened(column, step.fill_value) for column in flow.columns])
 
 
@@ -169,10 +171,7 @@ def _(step: PlainPipeline, flow: Flow) -> Flow:
     if step.memory is not None:
         _refuse(step, "to have memory=None", "A cache on disk would keep private rows.")
     for name, each in step.steps:
-        try:
-            flow = follow(each, flow)
-        except InvalidParameter as error:
-            raise _at(name, error) from None
+        flow = follow_step(name, each, flow)
     return flow
 
 
@@ -181,22 +180,56 @@ def _(step: ColumnTransformer, flow: Flow) -> Flow:
     if step.n_jobs is not None:
         _refuse(step, "to have n_jobs=None", "Other processes would hold private rows.")
     made: list[Column] = []
-    left = list(flow.columns)
-    total = flow
-    for name, each, selector in step.transformers:
+    names = [*(name for name, _, _ in step.transformers), "remainder"]
+    for name, (each, columns) in zip(names, selected(step, flow), strict=True):
+        found = follow_step(name, each, Flow(columns=tuple(columns)))
+        made += [_prefixed(column, name, step) for column in found.columns]
+        flow = flow.to(flow.columns, *found.events)
+    return flow.to(made)
+
+
+def selected(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[Column]]]:
+    """Returns the parts of a ColumnTransformer with the columns that each is given, what remains at the end.
+
+    Raises:
+        InvalidParameter: if columns are chosen by code, or there is no such column.
+    """
+    found, left = [], list(flow.columns)
+    for _, each, selector in step.transformers:
         chosen = _chosen(selector, flow)
+        found.append((each, chosen))
         left = [column for column in left if all(column is not one for one in chosen)]
         if flow.names is None and any(column.name for column in chosen):
             left = left[: max(0, len(left) - len(chosen))]  # which columns bear these names will be seen
+    return [*found, (step.remainder, left)]
+
+
+def follow_step(name: str, step: Any, flow: Flow) -> Flow:
+    """Returns what a step of this name makes of columns; see `follow`."""
+    try:
+        return follow(step, flow)
+    except InvalidParameter as error:
+        raise _at(name, error) from None
+
+
+def check_steps(step: Any) -> None:
+    """Refuses a step of a kind that is not known, wherever it stands; what known ones are told is not looked at.
+
+    Raises:
+        InvalidParameter: naming the step.
+    """
+    parts: list[tuple[str, Any]] = []
+    if isinstance(step, PlainPipeline):
+        parts = list(step.steps)
+    elif isinstance(step, ColumnTransformer):
+        parts = [*((name, each) for name, each, _ in step.transformers), ("remainder", step.remainder)]
+    elif follow.dispatch(type(step)) is follow.dispatch(object):
+        _refuse(step, "to be a private step, or one that reads no data")
+    for name, each in parts:
         try:
-            found = follow(each, Flow(columns=tuple(chosen)))
+            check_steps(each)
         except InvalidParameter as error:
             raise _at(name, error) from None
-        made += [_prefixed(column, name, step) for column in found.columns]
-        total = total.to(total.columns, *found.events)
-    found = follow(step.remainder, Flow(columns=tuple(left)))
-    made += [_prefixed(column, "remainder", step) for column in found.columns]
-    return total.to(made, *found.events)
 
 
 def _at(name: str, error: InvalidParameter) -> InvalidParameter:
@@ -212,16 +245,19 @@ def _declared(step: Any, flow: Flow) -> list[list[Any]]:
     return [list(each) for each in step.categories]
 
 
-def _indicators(lists: list[list[Any]], flow: Flow, sign: str) -> Iterator[Column]:
-    for column, known in zip(flow.columns, lists, strict=True):
-        for each in known:
-            yield Column(name=None if column.name is None else f"{column.name}{sign}{each}", low=0.0, high=1.0)
+def _indicators(lists: list[list[Any]], flow: Flow, sign: str) -> list[Column]:
+    names = [
+        None if column.name is None else f"{column.name}{sign}{each}"
+        for column, known in zip(flow.columns, lists, strict=True)
+        for each in known
+    ]
+    return [Column(name=name, low=0.0, high=1.0) for name in names]
 
 
 def _codes(lists: list[list[Any]], flow: Flow) -> list[Column]:
     """Places of categories; a single one gets room, since limits must differ."""
     pairs = zip(flow.columns, lists, strict=True)
-    return [replace(column, low=0.0, high=float(max(1, len(known) - 1))) for column, known in pairs]
+    return [Column(name=column.name, low=0.0, high=float(max(1, len(known) - 1))) for column, known in pairs]
 
 
 def _widened(column: Column, value: Any) -> Column:
@@ -283,8 +319,3 @@ def learners_in(step: Any, *, fitted: bool = False) -> Iterator[Learner]:
         parts = step.transformers_ if fitted else [*step.transformers, ("remainder", step.remainder, ())]
         for _, each, _ in parts:
             yield from learners_in(each, fitted=fitted)
-
-
-def flows(steps: Sequence[tuple[str, Any]], flow: Flow) -> list[Flow]:
-    """Returns the columns before each step of a pipeline, and those after the last."""
-    return list(accumulate((each for _, each in steps), lambda before, step: follow(step, before), initial=flow))

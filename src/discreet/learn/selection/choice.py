@@ -112,6 +112,7 @@ def predictions(model: Any, rows: Any) -> list[Any]:
     """
     if isinstance(model, Pipeline):
         rows, model = model.prepared(rows)
-        return [model.predict(taken(rows, [i]))[0] for i in range(count_rows(rows))]
+        far = np.zeros(count_rows(rows), dtype=bool) if is_table(rows) else np.isinf(rows).any(axis=1)
+        return [None if far[i] else model.predict(taken(rows, [i]))[0] for i in range(len(far))]
     usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
     return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]
