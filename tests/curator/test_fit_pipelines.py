@@ -101,6 +101,7 @@ def elsewhere(model: Path, rows: Path) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_searched_trained_saved_and_loaded_elsewhere(tmp_path: Path) -> None:
     curator, fresh = curated(), policies(400).drop(columns="costly")
     plan = curator.plan_fit(searched(), ROWS, target="costly")
@@ -108,14 +109,23 @@ def test_a_pipeline_is_searched_trained_saved_and_loaded_elsewhere(tmp_path: Pat
     assert (plan.event, str(plan.cost)) == (model.event_, "epsilon=20")
     assert plan.features == ("age", "bmi", "children", "smoker", "region")
     assert np.mean(model.predict(fresh) == policies(400)["costly"]) > 0.9
+    assert model.best_params_ == {"tree__max_depth": 3}
     learn.save(model, tmp_path / "model.json")
     fresh.to_json(tmp_path / "rows.json", orient="split")
     predicted, shares = elsewhere(tmp_path / "model.json", tmp_path / "rows.json")
     assert predicted == model.predict(fresh).tolist()
     assert shares == model.predict_proba(fresh).tolist()
+
+
+def test_a_searched_pipeline_comes_back_as_it_was() -> None:
+    curator, fresh = curated(150), policies(50).drop(columns="costly")
+    model = curator.fit(searched(), ROWS, target="costly")
     again = curator.fit(searched(), ROWS, target="costly")
     assert again.replayed_
-    assert learn.to_json(again) == learn.to_json(curator.fit(searched(), ROWS, target="costly"))
+    assert again.predict_proba(fresh).tolist() == model.predict_proba(fresh).tolist()
+    loaded = learn.from_json(learn.to_json(model))
+    assert loaded.predict_proba(fresh).tolist() == model.predict_proba(fresh).tolist()
+    assert learn.to_json(loaded) == learn.to_json(again)
 
 
 def test_steps_that_were_told_nothing_are_told_what_is_declared() -> None:

@@ -7,6 +7,7 @@ found. Rows and labels are checked as scikit-learn hands them over, in ways that
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -186,6 +187,8 @@ class ClassPlan:
             check_labels(y, codes(y, self.declared))
             return self.declared
         selection = check.instance(PartitionSelection, selection=self.selection)
+        if y.dtype.kind == "O":
+            y = y[[label is not None and label == label for label in y]]  # noqa: PLR0124  # NaN differs from itself
         labels, counts = np.unique(y, return_counts=True)
         return _of_their_own(labels[selection.select(counts.astype(np.int64), bits=bits)])
 
@@ -201,8 +204,13 @@ def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
 def codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Returns the place of each label among sorted classes, -1 for labels that are none of them.
 
-    Such rows count nowhere.
+    Such rows count nowhere. Labels that are objects, as tables hold them, are looked up one by one: they need not be
+    comparable, and one that is missing among texts is no error.
     """
+    if y.dtype.kind == "O":
+        known = {label: place for place, label in enumerate(classes.tolist())}
+        found = (known.get(label, -1) if isinstance(label, Hashable) else -1 for label in y)
+        return np.fromiter(found, dtype=np.int64, count=len(y))
     places = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
     return np.where(classes[places] == y, places, -1).astype(np.int64)
 

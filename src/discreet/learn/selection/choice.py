@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,5 +115,8 @@ def predictions(model: Any, rows: Any) -> list[Any]:
         rows, model = model.prepared(rows)
         far = np.zeros(count_rows(rows), dtype=bool) if is_table(rows) else np.isinf(rows).any(axis=1)
         return [None if far[i] else model.predict(taken(rows, [i]))[0] for i in range(len(far))]
-    usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
-    return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]
+    numbers = not is_table(rows) and rows.dtype.kind in "biuf"
+    usable = np.isfinite(rows).all(axis=1) if numbers else np.ones(count_rows(rows), dtype=bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a row alone has no names
+        return [model.predict(taken(rows, [i]))[0] if usable[i] else None for i in range(len(usable))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.accounting.random_repetitions import Tries
 from discreet.errors import InternalError, InvalidParameter
+from discreet.lazy import load
 from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
 from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
@@ -125,7 +126,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a search on so many features; it fails if no candidate could be afforded."""
-        self._plan(n_features, None)
+        self._plan(n_features)
         return self._event()
 
     def _event(self) -> Event:
@@ -146,7 +147,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         plan = self._plan(self.n_features_in_, names)
         bits = bits_of(self.random_state)
         held = self._held(len(y), share, bits)
-        data = _Parts(taken(X, ~held), y[~held], taken(X, held), y[held], self._label_bounds(), names)
+        fitted = self._named(taken(X, ~held), names)
+        data = _Parts(fitted, y[~held], taken(X, held), y[held], self._label_bounds(), names)
         with in_an_account():
             index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
         self.best_params_ = self._candidates()[index]
@@ -160,10 +162,10 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             remember_fit(self.privacy_spent_)
         return self
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], list[str] | None]:
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Sequence[str] | None]:
         """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
         if not isinstance(self._estimator, Pipeline):
-            return *read_labelled(self, X, y), None
+            return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
         note_columns(self, X)
         names = [name for name, _ in columns_of(X)]
         labels = labels_of(self, y)
@@ -171,6 +173,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {count_rows(X)}")
         note_table(X)
         return X, labels, None if None in names else names
+
+    def _named(self, X: Any, names: Sequence[str] | None) -> Any:
+        """Rows to be fitted as a table, if they came as one: a learner may be told bounds by name."""
+        if names is None or isinstance(self._estimator, Pipeline):
+            return X
+        return load("pandas", "A table with names").DataFrame(X, columns=list(names))
 
     @property
     def _estimator(self) -> Any:
@@ -263,7 +271,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise InternalError("A learner released something else than it had planned.")
         return model
 
-    def _plan(self, n_features: int, names: list[str] | None) -> SearchPlan:
+    def _plan(self, n_features: int, names: Sequence[str] | None = None) -> SearchPlan:
         """What a fit may cost, by the way that leaves more for it."""
         candidates = self._candidates()
 
@@ -290,7 +298,7 @@ class _Parts:
     held: Any
     held_y: NDArray[Any]
     label_bounds: tuple[float, float] | None
-    names: list[str] | None
+    names: Sequence[str] | None
 
     def loss(self, model: Any) -> int:
         """Returns how wrong a model is on held-out rows, a sum over them."""
@@ -299,7 +307,7 @@ class _Parts:
         return int(distances(model, self.held, self.held_y, self.label_bounds).sum())
 
 
-def _planned(model: Any, n_features: int, names: list[str] | None) -> Event:
+def _planned(model: Any, n_features: int, names: Sequence[str] | None) -> Event:
     """What a candidate would release; names are what a pipeline asks for."""
     event: Event = model.plan_event(n_features, names) if isinstance(model, Pipeline) else model.plan_event(n_features)
     return event
