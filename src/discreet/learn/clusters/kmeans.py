@@ -19,6 +19,7 @@ from discreet.learn.base import Learner
 from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
 from discreet.learn.features import Features, features
 from discreet.learn.inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import no_weights
 from discreet.noise import Bits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy.events import Composed, Event, Gaussian, Repeated
@@ -94,8 +95,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         moments, tree, leaves, step = (Gaussian(noise_multiplier=part.noise_multiplier) for part in self._parts())
         return Composed([moments, Repeated(tree, self._depth()), leaves, Repeated(step, self._turns())])
 
-    def fit(self, X: Any, y: Any = None) -> KMeans:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> KMeans:  # noqa: ARG002  # scikit-learn's interface
         """Finds the centres; missing values are the middle of their bounds."""
+        no_weights(weights)
         X = rows_to_fit(self, X)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         moments, tree, leaves, step = self._parts()

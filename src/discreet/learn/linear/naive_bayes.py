@@ -15,6 +15,7 @@ from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.linear.transformers import limits_of
 from discreet.learn.moments import ColumnMoments, column_steps, release_columns
+from discreet.learn.weights import no_weights
 from discreet.privacy.events import Event, Gaussian
 
 Floats = NDArray[np.float64]
@@ -84,8 +85,9 @@ class GaussianNB(Classifier):
         self._priors(plan)
         return plan.composed(Gaussian(noise_multiplier=plan.rest.noise_multiplier))
 
-    def fit(self, X: Any, y: Any) -> GaussianNB:
+    def fit(self, X: Any, y: Any, **weights: Any) -> GaussianNB:
         """Fits the model; rows of other classes count nowhere, missing values are the middle of their bounds."""
+        no_weights(weights)
         X = rows_to_fit(self, X)
         if y is None:
             raise InvalidValue("to be labels; GaussianNB requires y to be passed, but the target y is None", "Pass y.")

@@ -15,6 +15,7 @@ from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
 from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.moments import Moments, column_steps, release_columns, release_moments
+from discreet.learn.weights import no_weights
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS
@@ -84,8 +85,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
         limits_of(self._bounds, n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
-    def fit(self, X: Any, y: Any = None) -> StandardScaler:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> StandardScaler:  # noqa: ARG002  # scikit-learn's interface
         """Learns means and variances; missing values are the middle of their bounds."""
+        no_weights(weights)
         X = rows_to_fit(self, X)
         event, bits = self.plan_event(self.n_features_in_), self._bits()
         low, high = limits_of(self._bounds, self.n_features_in_)
@@ -171,12 +173,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         self._kept(n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
-    def fit(self, X: Any, y: Any = None) -> PCA:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> PCA:  # noqa: ARG002  # scikit-learn's interface
         """Finds the components; missing values are the middle of their bounds.
 
         Raises:
             InvalidParameter: if bounds are missing, or more components are asked for than there are features.
         """
+        no_weights(weights)
         X = rows_to_fit(self, X)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         kept = self._kept(self.n_features_in_)

@@ -31,6 +31,9 @@ MOST_VALUES = 1 << 18  # single values of a text; long ones are arrays, each of 
 OF_THE_CALL = frozenset(("cost_", "remaining_", "replayed_", "notes_"))
 """Attributes that tell of one call to a curator and of its account; they are never saved."""
 
+ADDED = frozenset(("class_weight", "weight_bound"))
+"""Parameters that learners got after the first version; None by default, and not written then."""
+
 _FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _ROOM = "discreet.learn"
 
@@ -90,7 +93,8 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
         return {MARK: "step", "class": step_name(model), "params": step}
     name = name_of(model)
     known = parameters(model)
-    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()}}
+    kept = {p: v for p, v in known.items() if p not in ADDED or v is not None}
+    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in kept.items()}}
 
 
 def _nested(value: Any, depth: int) -> dict[str, Any] | None:
@@ -202,7 +206,7 @@ def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
     if is_step(model):
         return write_parameters(model, depth)
     content = write_parameters(model, depth)
-    names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
+    names = [name for name in vars(model) if name not in parameters(model) and name not in OF_THE_CALL]
     odd = [name for name in names if not _FITTED.fullmatch(name)]
     if odd:
         raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
@@ -234,6 +238,7 @@ def _made(name: Any, params: Any, depth: int) -> Any:
     kind = kinds().get(name) if isinstance(name, str) else None
     if kind is None:
         refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
-    if not isinstance(params, dict) or set(params) != set(kind._get_param_names()):
+    names = kind._get_param_names()
+    if not isinstance(params, dict) or set(params) | (ADDED & set(names)) != set(names):
         refuse(name, f"to have the parameters {', '.join(kind._get_param_names())}")
     return kind(**{param: read(value, _read_model, depth) for param, value in params.items()})

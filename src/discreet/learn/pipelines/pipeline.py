@@ -15,7 +15,7 @@ from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
 from discreet.learn.base import Learner, spent
 from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
-from discreet.learn.inputs import dense, is_table
+from discreet.learn.inputs import dense, is_table, named
 from discreet.learn.pipelines.public_steps import Flow, follow, learners_in
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.events import Composed, Event
@@ -96,6 +96,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
         if params:
             hint = "A row must count at most once; declare class_weight where a learner has it."
             raise InvalidParameter("fit", sorted(params), "to have no parameters but X and y", hint)
+        X = named(X)
         columns = columns_of(X)
         names = [name for name, _ in columns]
         event = self.plan_event(len(columns), None if None in names else names)

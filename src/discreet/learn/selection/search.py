@@ -21,10 +21,12 @@ from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
 from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
 from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
+from discreet.learn.inputs import named
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
 from discreet.learn.pipelines.tables import count_rows, taken
 from discreet.learn.selection.choice import FINE, distances, errors
 from discreet.learn.selection.search_plan import SearchPlan, draw_tries, search_plan
+from discreet.learn.weights import no_weights
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, bernoulli, uniform_below
 from discreet.noise.experiment import shuffled
@@ -135,13 +137,15 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             return events.Pure(budget.pure_epsilon)
         return events.Approx(check.positive(epsilon=self.epsilon), check.probability(delta=self.delta))
 
-    def fit(self, X: Any, y: Any) -> GridSearchCV:
+    def fit(self, X: Any, y: Any, **weights: Any) -> GridSearchCV:
         """Searches the grid.
 
         Args:
             X: rows of numbers; a table or an array of whatever its first step takes, for a pipeline.
             y: labels.
+            **weights: none: the weight of a row is refused, with the reason.
         """
+        no_weights(weights)
         share = check.probability(holdout=self.holdout)
         X, y, names = self._read(X, y)
         plan = self._plan(self.n_features_in_, names)
@@ -166,6 +170,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
         if not isinstance(self._estimator, Pipeline):
             return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
+        X = named(X)
         note_columns(self, X)
         names = [name for name, _ in columns_of(X)]
         labels = labels_of(self, y)
