@@ -65,7 +65,8 @@ def test_scikit_learn_accepts_it(specimen: Specimen) -> None:
         results = check_estimator(model, expected_failed_checks=dict(specimen.excused), on_fail=None)
     failed = [f"{one['check_name']}: {one['exception']!r}" for one in results if one["status"] == "failed"]
     assert failed == []
-    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(specimen.excused)
+    known = {one["check_name"] for one in results}  # versions of scikit-learn add checks
+    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(specimen.excused) & known
 
 
 @each

@@ -19,6 +19,14 @@ from sklearn.preprocessing import StandardScaler as ReadingScaler
 
 from discreet import learn
 from discreet.curator import Curator
+from discreet.curator.documents.model_documents import (
+    fit_plan_document,
+    learner_document,
+    model_document,
+    read_fit_plan,
+    read_learner,
+    read_model,
+)
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
@@ -211,3 +219,18 @@ def test_a_seed_in_a_step_is_refused_where_somebody_is_protected(tmp_path: Path)
             "SELECT age, costly FROM policies",
             target="costly",
         )
+
+
+def test_a_pipeline_travels_as_a_document() -> None:
+    """What a client sends to a service, and what comes back: the learner, the plan of its fit, the model."""
+    curator, fresh = curated(60), policies(20).drop(columns="costly")
+    alone = PlainPipeline([("columns", mixed(told=False)), ("tree", learn.DecisionTreeClassifier(epsilon=5))])
+    for estimator in (searched(), alone):
+        sent = json.loads(json.dumps(learner_document(estimator)))
+        there = read_learner(sent["learner"], sent["parameters"])
+        plan = curator.plan_fit(there, ROWS, target="costly")
+        back = read_fit_plan(json.loads(json.dumps(fit_plan_document(plan))))
+        assert (str(back), back.event) == (str(plan), plan.event)
+        model = curator.fit(there, ROWS, target="costly")
+        again = read_model(json.loads(json.dumps(model_document(model))))
+        assert again.predict(fresh).tolist() == model.predict(fresh).tolist()

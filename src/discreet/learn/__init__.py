@@ -9,7 +9,6 @@ from discreet.lazy import extra
 with extra("A learner"):
     from discreet.learn.base import Learner
     from discreet.learn.clusters.kmeans import KMeans
-    from discreet.learn.diagnostics import PrivacyWarning
     from discreet.learn.linear.classifiers import LinearSVC, LogisticRegression
     from discreet.learn.linear.naive_bayes import GaussianNB
     from discreet.learn.linear.regression import LinearRegression, Ridge
@@ -17,6 +16,7 @@ with extra("A learner"):
     from discreet.learn.persistence.store import from_json, load, save, to_json
     from discreet.learn.pipelines.pipeline import Pipeline
     from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
+    from discreet.learn.privacy_warnings import PrivacyWarning
     from discreet.learn.selection.choice import Choice, choose_model
     from discreet.learn.selection.holdout import Holdout, Reuse, reuse
     from discreet.learn.selection.search import GridSearchCV

@@ -22,8 +22,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from discreet import accounting, check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, float_above, lower
-from discreet.learn.diagnostics import check_labels, remember_fit
-from discreet.learn.inputs import bounds_by_place, rows_to_fit, rows_to_predict
+from discreet.learn.privacy_warnings import check_labels, remember_fit
+from discreet.learn.row_inputs import bounds_by_place, rows_to_fit, rows_to_predict
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
-from discreet.curator.training.pipelines import column_features, complete, pipeline_of, takes_columns
+from discreet.curator.training.pipeline_columns import column_features, complete, pipeline_of, takes_columns
 from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import InvalidParameter
 from discreet.learn import GridSearchCV

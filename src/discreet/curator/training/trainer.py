@@ -190,7 +190,7 @@ class Trainer:
         stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
         stage(f"Fitting {type(training.learner).__name__}")
-        with load("discreet.learn.diagnostics", "A learner").in_an_account():
+        with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
             model = self._releaser.fit(training.learner, X, y)
         if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")

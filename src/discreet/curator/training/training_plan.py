@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.measurement_plan import ChargeRequest
 from discreet.curator.training.features import Feature, Labels, Number, Target
-from discreet.curator.training.pipelines import Text, order_codes, table
+from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.errors import InternalError
 from discreet.learn.base import spent
-from discreet.learn.diagnostics import in_an_account
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
+from discreet.learn.privacy_warnings import in_an_account
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import nobodys
 from discreet.plan.canonical import canonical
@@ -202,7 +202,10 @@ class TrainingPlan:
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
             said.append(nobodys(people, "learned from"))
         if any(isinstance(feature, Number) for feature in self.features):
-            said.append("Numbers are clipped to public limits; missing ones count as the middle.")
+            missing = (
+                "stay missing until a step or the learner says what they mean" if self.raw else "count as the middle"
+            )
+            said.append(f"Numbers are clipped to public limits; missing ones {missing}.")
         if any(not isinstance(feature, Number) for feature in self.features):
             said.append(
                 "Texts are encoded by the categories of public steps; any other text is none of them."

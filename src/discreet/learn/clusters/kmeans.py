@@ -18,7 +18,7 @@ from discreet import check
 from discreet.learn.base import Learner
 from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
 from discreet.learn.features import Features, features
-from discreet.learn.inputs import rows_to_fit, rows_to_predict
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.noise import Bits
 from discreet.noise.experiment import normals, uniforms

@@ -21,10 +21,10 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
-from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.row_summary import Survey, fine_rows
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits

@@ -12,9 +12,9 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import special
 from discreet.learn.base import Classifier, ClassPlan, codes
-from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.linear.transformers import limits_of
 from discreet.learn.moments import ColumnMoments, column_steps, release_columns
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.privacy.events import Event, Gaussian
 

@@ -19,8 +19,8 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import stats
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import ROOT_ONE, root_shares, shrunk
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS

@@ -13,8 +13,8 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
-from discreet.learn.inputs import rows_to_fit, rows_to_predict
 from discreet.learn.moments import Moments, column_steps, release_columns, release_moments
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event, Gaussian

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
-from discreet.learn.persistence.pipelines import changed_parameters, fit_again, is_step, made_step, step_name
 from discreet.learn.persistence.plain_data import MARK, read, refuse, write
+from discreet.learn.persistence.stored_pipelines import changed_parameters, fit_again, is_step, made_step, step_name
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.public_steps import learners_in
 from discreet.privacy import Loss
@@ -117,6 +117,24 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
         params = content["params"] if isinstance(content["params"], dict) else refuse("a step", "to have parameters")
         return made_step(content["class"], {p: read(value, _read_model, depth) for p, value in params.items()})
     return _made(content["class"], content["params"], depth)
+
+
+def write_value(value: Any, name: str) -> Any:
+    """Returns a parameter of a learner as plain data; learners and steps in it are written with their parameters.
+
+    Raises:
+        InvalidParameter: if it is no plain data.
+    """
+    return write(value, name, other=_nested)
+
+
+def read_value(content: Any) -> Any:
+    """Returns the parameter that `write_value` wrote.
+
+    Raises:
+        InvalidParameter: if anything about it is not understood.
+    """
+    return read(content, read_parameters)
 
 
 def fresh(model: Any) -> Any:

@@ -14,9 +14,9 @@ from discreet import check
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
 from discreet.learn.base import Learner, spent
-from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
-from discreet.learn.inputs import dense, is_table, named
 from discreet.learn.pipelines.public_steps import Flow, follow, learners_in
+from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
+from discreet.learn.row_inputs import dense, is_table, named
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.events import Composed, Event
 

@@ -18,7 +18,7 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
 from discreet.learn.features import ends
-from discreet.learn.inputs import bounds_by_place, is_table, named, rows_to_predict
+from discreet.learn.row_inputs import bounds_by_place, is_table, named, rows_to_predict
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.lazy import nw
-from discreet.learn.inputs import is_table
+from discreet.learn.row_inputs import is_table
 
 
 def count_rows(X: Any) -> int:

@@ -13,9 +13,9 @@ from sklearn.utils.validation import column_or_1d
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.learn.inputs import is_table
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.row_inputs import is_table
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, source_of
 from discreet.privacy import Neighbours

@@ -20,10 +20,10 @@ from discreet.accounting.random_repetitions import Tries
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
 from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
-from discreet.learn.diagnostics import in_an_account, note_table, remember_fit
-from discreet.learn.inputs import named
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
 from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
+from discreet.learn.row_inputs import named
 from discreet.learn.selection.choice import FINE, distances, errors
 from discreet.learn.selection.search_plan import SearchPlan, draw_tries, search_plan
 from discreet.learn.weights import no_weights

@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler as ReadingScaler
 from discreet import learn
 from discreet.curator import Curator
 from discreet.engines import Memory
-from discreet.learn import diagnostics
-from discreet.learn.diagnostics import Sketch
+from discreet.learn import privacy_warnings
+from discreet.learn.privacy_warnings import Sketch
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Budget
@@ -30,9 +30,9 @@ TREE = learn.DecisionTreeClassifier(epsilon=1, bounds=(-3, 3), classes=[0, 1], m
 
 @pytest.fixture(autouse=True)
 def _nothing_was_fitted() -> Iterator[None]:
-    diagnostics.forget_fits()
+    privacy_warnings.forget_fits()
     yield
-    diagnostics.forget_fits()
+    privacy_warnings.forget_fits()
 
 
 def told(act: Any) -> list[str]:
@@ -53,7 +53,7 @@ def test_cross_validation_and_other_searches_say_what_they_cost() -> None:
     said = told(lambda: cross_val_score(TREE, X, Y, cv=4))
     assert "4 fits on them cost epsilon=4 together" in said[-1]
     assert len(said) == 3
-    diagnostics.forget_fits()
+    privacy_warnings.forget_fits()
     said = told(lambda: UnpaidSearch(TREE, {"max_depth": [1, 2]}, cv=2).fit(X, Y))
     assert "cost epsilon=" in said[-1]
 
@@ -89,7 +89,7 @@ def test_sketches_know_a_tenth_and_no_less_than_nothing() -> None:
 
 def test_no_warning_tells_a_hash_or_a_number_of_rows() -> None:
     said = [*told(lambda: cross_val_score(TREE, X, np.where(Y > 0, 1, 7), cv=2))]
-    key, total = diagnostics._key(), Sketch.of(X).total
+    key, total = privacy_warnings._key(), Sketch.of(X).total
     assert all(str(secret) not in text for text in said for secret in (key, total, 400, 200))
 
 
@@ -136,4 +136,4 @@ def test_nobody_is_told_of_rows_under_an_account() -> None:
     question = "SELECT x, label FROM people"
     assert told(lambda: curator.fit(tree, question, target="label")) == []
     assert told(lambda: curator.fit(tree.set_params(max_depth=2), question, target="label")) == []
-    assert len(diagnostics._FITS) == 0
+    assert len(privacy_warnings._FITS) == 0

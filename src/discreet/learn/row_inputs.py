@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, nw, sparse
-from discreet.learn.diagnostics import check_preparation, note_rows
+from discreet.learn.privacy_warnings import check_preparation, note_rows
 from discreet.statistics.inputs import MOST_FEATURES
 
 Floats = NDArray[np.float64]

@@ -19,10 +19,10 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from discreet.lazy import load
 from discreet.learn.base import Learner
-from discreet.learn.diagnostics import in_an_account
 from discreet.learn.persistence.plain_data import refuse
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
+from discreet.learn.privacy_warnings import in_an_account
 
 _OURS: Sequence[type[Any]] = (PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler)
 _THEIRS: Sequence[type[Any]] = (ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer, PlainPipeline)

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 
 from discreet import learn
 from discreet.errors import InvalidParameter
-from discreet.learn import inputs
+from discreet.learn import row_inputs
 from discreet.learn.persistence import store
 from tests.cases import every
 from tests.learn.specimens import SPECIMENS, Specimen
@@ -42,7 +42,7 @@ def test_sparse_rows_give_the_same_model_bit_for_bit(specimen: Specimen) -> None
 
 
 def test_a_sparse_matrix_that_would_be_too_large_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "MOST_DENSE", 100)
+    monkeypatch.setattr(row_inputs, "MOST_DENSE", 100)
     with pytest.raises(InvalidParameter, match=r"40 x 3 values.*at most 33 rows"):
         TREE.fit(sparse.csr_array((40, 3)), np.zeros(40))
     with pytest.raises(InvalidParameter, match="1025"):
