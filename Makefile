@@ -19,7 +19,7 @@ REUSE   := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MAL
 # What one worker has compiled the others read, and every program that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-shadow lint style types quick slow bench clean
+.PHONY: demo test test-slow test-shadow test-sklearn lint style types quick slow bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
@@ -39,6 +39,15 @@ SHADOWED := $(addprefix tests/curator/test_,$(addsuffix .py,first_last groupings
 test-shadow: $(VENV)/.dev
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED)
+
+# Learners under every version of scikit-learn that the extra allows, each in a folder before the environment's own.
+SKLEARN := 1.6 1.7 1.8 1.9
+
+test-sklearn: $(VENV)/.dev
+	@set -e; for version in $(SKLEARN); do echo "== scikit-learn $$version"; \
+	  test -d .sklearn/$$version || $(PIP) --no-deps --target .sklearn/$$version "scikit-learn==$$version.*"; \
+	  PYTHONPATH=$(CURDIR)/.sklearn/$$version $(SINGLE) $(REUSE) $(PYTEST) -m "not slow" \
+	    tests/learn tests/conformance/test_learners.py $(wildcard tests/curator/test_fit*.py); done
 
 lint: style types
 
@@ -61,7 +70,7 @@ bench: $(VENV)/.bench $(patsubst bench/peers/%.txt,$(PEERS)/%/.tried,$(wildcard 
 	@set -e; for script in $(filter-out bench/_%,$(sort $(wildcard bench/*.py))); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:
-	rm -rf $(VENV) .bootstrap build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bootstrap .sklearn build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A python without ensurepip (some distributions) cannot fill an environment by itself: virtualenv can.

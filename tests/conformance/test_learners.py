@@ -46,7 +46,7 @@ def outputs(model: Any, X: Any) -> list[Any]:
 
 
 def test_every_exported_learner_has_a_specimen() -> None:
-    assert set(store.kinds()) == {specimen.name for specimen in SPECIMENS}
+    assert set(store.kinds()) == {specimen.name for specimen in SPECIMENS} | {"Pipeline"}  # which is tested apart
 
 
 def test_whatever_is_exported_is_called_by_its_own_name() -> None:
@@ -65,7 +65,8 @@ def test_scikit_learn_accepts_it(specimen: Specimen) -> None:
         results = check_estimator(model, expected_failed_checks=dict(specimen.excused), on_fail=None)
     failed = [f"{one['check_name']}: {one['exception']!r}" for one in results if one["status"] == "failed"]
     assert failed == []
-    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(specimen.excused)
+    known = {one["check_name"] for one in results}  # versions of scikit-learn add checks
+    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(specimen.excused) & known
 
 
 @each

@@ -76,6 +76,14 @@ _BOXED = {"bounds": (-3.0, 3.0)}
 _EMPTY = {"check_estimators_empty_data_messages": NO_ROWS}
 _NUMERIC = {"check_supervised_y_no_nan": QUIET, **_EMPTY}
 CLASSES = {"check_classifiers_regression_target": FOUND, **_NUMERIC}
+_WEIGHTS = {
+    "check_all_zero_sample_weights_error": "an error would tell that all weights are 0",
+    "check_sample_weight_equivalence_on_dense_data": "a weight is a part of a row, at most the whole of it",
+    "check_sample_weight_equivalence_on_sparse_data": "a weight is a part of a row, at most the whole of it",
+}
+_LINES = {
+    "check_class_weight_classifiers": "a class without weight has rows still, and gradients of others are clipped"
+}
 _UNPAID = {"check_clustering": "labels of the training rows would be stored, and nobody paid for them"}
 _WIDE: dict[str, Any] = {"bounds": (-10.0, 10.0), "epsilon": 1000}
 SPECIMENS = (
@@ -91,11 +99,11 @@ SPECIMENS = (
         slow=True,
     ),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
-    Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
-    Specimen("LinearSVC", {**_BOXED, "steps": 30}, excused=CLASSES),
-    Specimen("LogisticRegression", {**_BOXED, "steps": 30}, excused=CLASSES),
+    Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused={**_NUMERIC, **_WEIGHTS}),
+    Specimen("LinearSVC", {**_BOXED, "steps": 30}, excused={**CLASSES, **_LINES}),
+    Specimen("LogisticRegression", {**_BOXED, "steps": 30}, excused={**CLASSES, **_LINES}),
     Specimen("PCA", _BOXED, excused=_EMPTY),
     Specimen("RandomForestClassifier", {**_WIDE, "n_estimators": 2}, excused=CLASSES),
-    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused={**_NUMERIC, **_WEIGHTS}),
     Specimen("StandardScaler", _BOXED, excused=_EMPTY),
 )

@@ -14,6 +14,9 @@ with extra("A learner"):
     from discreet.learn.linear.regression import LinearRegression, Ridge
     from discreet.learn.linear.transformers import PCA, StandardScaler
     from discreet.learn.persistence.store import from_json, load, save, to_json
+    from discreet.learn.pipelines.pipeline import Pipeline
+    from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
+    from discreet.learn.privacy_warnings import PrivacyWarning
     from discreet.learn.selection.choice import Choice, choose_model
     from discreet.learn.selection.holdout import Holdout, Reuse, reuse
     from discreet.learn.selection.search import GridSearchCV
@@ -22,5 +25,6 @@ with extra("A learner"):
 
 __all__ = ["PCA", "AdditiveClassifier", "Choice", "DecisionTreeClassifier", "GaussianNB", "GridSearchCV", "Holdout"]
 __all__ += ["KMeans", "Learner", "LinearRegression", "LinearSVC", "LogisticRegression", "RandomForestClassifier"]
+__all__ += ["Pipeline", "PrivacyWarning", "PublicOneHotEncoder", "PublicOrdinalEncoder", "PublicScaler"]
 __all__ += ["Reuse", "Ridge", "StandardScaler"]
 __all__ += ["choose_model", "from_json", "load", "reuse", "save", "to_json"]

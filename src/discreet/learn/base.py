@@ -7,6 +7,7 @@ found. Rows and labels are checked as scikit-learn hands them over, in ways that
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,11 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from discreet import accounting, check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, float_above, lower
+from discreet.learn.privacy_warnings import check_labels, remember_fit
+from discreet.learn.row_inputs import bounds_by_place, rows_to_fit, rows_to_predict
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
@@ -62,14 +65,21 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
         """Returns the event of a fit on so many features, from public facts alone: reads no data, costs nothing."""
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values have a public meaning (the middle of the bounds), so they are welcome."""
+        """Missing values have a public meaning (the middle of the bounds), so they are welcome; so is sparse input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     @property
     def _relation(self) -> Neighbours:
         return Neighbours(self.neighbours)
+
+    @property
+    def _bounds(self) -> Any:
+        """The public limits of the features, in their order, where they were given by name too."""
+        names = getattr(self, "feature_names_in_", None)
+        return bounds_by_place(getattr(self, "bounds", None), names, known=hasattr(self, "n_features_in_"))
 
     def _spending(self) -> Spending:
         return Spending.of(self.epsilon, self.delta)
@@ -83,6 +93,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
         self.event_ = event
         self.privacy_spent_ = spent(event, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
+        if bits.private:
+            remember_fit(self.privacy_spent_)
 
 
 def bits_of(random_state: Any) -> Bits:
@@ -172,8 +184,11 @@ class ClassPlan:
         What is found depends on the labels through the selection alone, the type of the array included.
         """
         if self.declared is not None:
+            check_labels(y, codes(y, self.declared))
             return self.declared
         selection = check.instance(PartitionSelection, selection=self.selection)
+        if y.dtype.kind == "O":
+            y = y[[label is not None and label == label for label in y]]  # noqa: PLR0124  # NaN differs from itself
         labels, counts = np.unique(y, return_counts=True)
         return _of_their_own(labels[selection.select(counts.astype(np.int64), bits=bits)])
 
@@ -189,8 +204,13 @@ def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
 def codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Returns the place of each label among sorted classes, -1 for labels that are none of them.
 
-    Such rows count nowhere.
+    Such rows count nowhere. Labels that are objects, as tables hold them, are looked up one by one: they need not be
+    comparable, and one that is missing among texts is no error.
     """
+    if y.dtype.kind == "O":
+        known = {label: place for place, label in enumerate(classes.tolist())}
+        found = (known.get(label, -1) if isinstance(label, Hashable) else -1 for label in y)
+        return np.fromiter(found, dtype=np.int64, count=len(y))
     places = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
     return np.where(classes[places] == y, places, -1).astype(np.int64)
 
@@ -221,18 +241,27 @@ def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDAr
     Raises:
         ValueError: if their shapes or types do not fit.
     """
-    X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    if y is None:
-        name = type(model).__name__
-        raise InvalidValue(f"to be labels; {name} requires y to be passed, but the target y is None", "Pass y.")
-    labels = np.asarray(column_or_1d(y, warn=True))
+    X = rows_to_fit(model, X)
+    labels = labels_of(model, y)
     check_consistent_length(X, labels)
     return X, labels
 
 
+def labels_of(model: Any, y: Any) -> NDArray[Any]:
+    """Returns labels as an array.
+
+    Raises:
+        InvalidValue: if there are none.
+    """
+    if y is None:
+        name = type(model).__name__
+        raise InvalidValue(f"to be labels; {name} requires y to be passed, but the target y is None", "Pass y.")
+    return np.asarray(column_or_1d(y, warn=True))
+
+
 def read_rows(model: Any, X: Any) -> NDArray[np.float64]:
     """Reads rows to be predicted."""
-    return np.asarray(validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False))
+    return rows_to_predict(model, X)
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations

@@ -30,7 +30,7 @@ def learner_document(estimator: Any) -> Document:
     Raises:
         InvalidParameter: if it is none, or a parameter is no plain data.
     """
-    written = _store().write_parameters(estimator)
+    written = _store().write_parameters(_pipelines().Pipeline.of(estimator))
     return {"learner": written["class"], "parameters": written["params"]}
 
 
@@ -92,7 +92,7 @@ def fit_plan_document(plan: FitPlan) -> Document:
     return {
         "kind": "fit plan",
         "learner": plan.learner,
-        "params": {name: _plain().write(value, name) for name, value in plan.params.items()},
+        "params": {name: _store().write_value(value, name) for name, value in plan.params.items()},
         "features": list(plan.features),
         "limits": [[write_value(low), write_value(high)] for low, high in plan.limits],
         "classes": None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes],
@@ -117,7 +117,7 @@ def read_fit_plan(document: Given) -> FitPlan:
     classes = document["classes"]
     return FitPlan(
         learner=str(document["learner"]),
-        params={name: _plain().read(value) for name, value in document["params"].items()},
+        params={name: _store().read_value(value) for name, value in document["params"].items()},
         features=tuple(map(str, document["features"])),
         limits=tuple((read_float(low), read_float(high)) for low, high in document["limits"]),
         classes=None if classes is None else tuple(_plain().read(value) for value in classes),
@@ -133,6 +133,10 @@ def read_fit_plan(document: Given) -> FitPlan:
 
 def _store() -> Any:
     return load("discreet.learn.persistence.store", "A learner")
+
+
+def _pipelines() -> Any:
+    return load("discreet.learn.pipelines.pipeline", "A learner")
 
 
 def _plain() -> Any:

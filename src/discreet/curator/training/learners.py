@@ -11,9 +11,13 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
+from discreet.curator.training.pipeline_columns import column_features, complete, pipeline_of, takes_columns
 from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import InvalidParameter
+from discreet.learn import GridSearchCV
 from discreet.learn.persistence.store import fresh, name_of, parameters, write_parameters
+from discreet.learn.pipelines.pipeline import Pipeline
+from discreet.learn.pipelines.public_steps import check_steps
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
@@ -58,30 +62,42 @@ def training(
     _check_seed(learner, private)
     _check_number_of_rows(learner, rows, rows_per_unit)
     columns, aim = _split(learner, rows, target)
-    features = tuple(_features(learner, columns, rows))
+    pipeline, raw = pipeline_of(learner), takes_columns(learner)
+    made = column_features(pipeline, columns, rows) if pipeline and raw else _features(learner, columns, rows)
+    features = tuple(made)
     goal = _target(learner, aim, rows)
-    notes = [note for one in _all(learner) for note in _filled(one, features, goal, rows.schema.neighbours)]
+    known = None if pipeline else features
+    notes = [note for one in _all(learner) for note in _filled(one, known, goal, rows.schema.neighbours)]
+    notes += complete(pipeline, features) if pipeline else []
     return TrainingPlan(
         rows=rows,
         features=features,
         target=goal,
         content=write_parameters(learner),
         filled=tuple(dict.fromkeys(notes)),
-        event=_planned(learner, sum(len(feature.names) for feature in features)),
+        event=_planned(learner, [name for feature in features for name in feature.names]),
         rows_per_unit=rows_per_unit,
         account=account,
         schemas=schemas,
         salt=salt,
+        raw=raw,
     )
 
 
 def _copied(estimator: object) -> Any:
     """A learner of our own with the same parameters, whatever else hangs on the given one."""
-    name_of(estimator)
-    size = len(str(write_parameters(estimator)))
+    given = Pipeline.of(estimator)
+    inner = Pipeline.of(given.estimator) if isinstance(given, GridSearchCV) else given
+    if isinstance(inner, Pipeline):
+        check_steps(inner)
+    name_of(given)
+    size = len(str(write_parameters(given)))
     if size > LONGEST:
         raise InvalidParameter("estimator", f"parameters of {size} characters", f"to have at most {LONGEST}")
-    return fresh(estimator)
+    made = fresh(given)
+    if isinstance(made, GridSearchCV):
+        made.set_params(estimator=Pipeline.of(made.estimator))
+    return made
 
 
 def _all(value: Any) -> Iterator[Any]:
@@ -150,7 +166,7 @@ def _features(learner: Any, columns: Sequence[RowColumn], rows: TrainingRows) ->
     length = None if norm is None else check.positive(norm_bound=norm)
     place = 0
     for column in columns:
-        feature = feature_of(column, rows.source, own=_own_limits(learner, place), norm=length)
+        feature = feature_of(column, rows.source, own=_own_limits(learner, place, column.name), norm=length)
         place += len(feature.names)
         if place > MOST_FEATURES:
             reason = f"A learner takes at most {MOST_FEATURES} features, and each public key is one."
@@ -158,9 +174,11 @@ def _features(learner: Any, columns: Sequence[RowColumn], rows: TrainingRows) ->
         yield feature
 
 
-def _own_limits(learner: Any, place: int) -> Bounds | None:
-    """The limits that a learner was given for the feature in this place."""
+def _own_limits(learner: Any, place: int, name: str) -> Bounds | None:
+    """The limits that a learner was given for the feature in this place, or for the column of this name."""
     given = next((each for one in _all(learner) if (each := getattr(one, "bounds", None)) is not None), None)
+    if isinstance(given, dict):
+        return None if name not in given else Bounds(*check.limits(bounds=given[name]))
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
@@ -186,15 +204,15 @@ def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target |
     return amounts_of(aim, rows.source, None if given is None else Bounds(*check.limits(label_bounds=given)))
 
 
-def _filled(learner: Any, features: Sequence[Feature], target: Target | None, neighbours: Neighbours) -> Iterator[str]:
-    """Completes parameters that are None by what is public; says which."""
+def _filled(
+    learner: Any, features: Sequence[Feature] | None, target: Target | None, neighbours: Neighbours
+) -> Iterator[str]:
+    """Completes parameters that are None by what is public; says which. Without features, bounds are left alone."""
     known = parameters(learner)
     if "neighbours" in known:
         yield from _related(learner, neighbours)
-    if "bounds" in known and known["bounds"] is None and known.get("norm_bound") is None:
-        pairs = [pair for feature in features for pair in feature.limits]
-        learner.set_params(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
-        yield "bounds= are the declared bounds of the columns, 0 and 1 for keys."
+    if features is not None and "bounds" in known:
+        yield from _bounded(learner, features, known["bounds"], known.get("norm_bound"))
     if isinstance(target, Labels) and "classes" in known and target.classes is not None:
         if known["classes"] is None:
             yield "classes= are the public keys of the target."
@@ -203,6 +221,23 @@ def _filled(learner: Any, features: Sequence[Feature], target: Target | None, ne
     if name is not None and target is not None and not isinstance(target, Labels):
         learner.set_params(**{name: target.number.limits[0]})
         yield f"{name}= are the declared bounds of the target."
+
+
+def _bounded(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -> Iterator[str]:
+    """Gives a learner the limits of the features; those that it has by the names of columns count first."""
+    if isinstance(given, dict):
+        unknown = [name for name in given if all(name not in feature.names for feature in features)]
+        if unknown:
+            names = ", ".join(name for feature in features for name in feature.names)
+            raise InvalidParameter("bounds", unknown, "to be columns that are numbers", f"Known: {names}.")
+        own = {name: tuple(float(end) for end in check.limits(bounds=pair)) for name, pair in given.items()}
+    elif given is None and norm is None:
+        own = {}
+        yield "bounds= are the declared bounds of the columns, 0 and 1 for keys."
+    else:
+        return
+    pairs = [own.get(name, pair) for one in features for name, pair in zip(one.names, one.limits, strict=True)]
+    learner.set_params(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
 
 
 def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
@@ -217,7 +252,7 @@ def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
     yield f"neighbours= is the relation of the account, {neighbours.value}."
 
 
-def _planned(learner: Any, n_features: int) -> Event:
+def _planned(learner: Any, names: Sequence[str]) -> Event:
     """The event of a fit, from the number of features and the parameters, which classes are among.
 
     A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.
@@ -227,4 +262,5 @@ def _planned(learner: Any, n_features: int) -> Event:
     if needed:
         hint = "Fit it on an array; a curator knows nothing but features and parameters before the charge."
         raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {needed[0]}", hint)
-    return check.instance(Event, event=learner.plan_event(n_features))
+    planned = (len(names), names) if isinstance(learner, Pipeline) else (len(names),)
+    return check.instance(Event, event=learner.plan_event(*planned))

@@ -64,7 +64,8 @@ class FitPlan:
 
     def __str__(self) -> str:
         bounds = [
-            f"  {name}: {low:g} to {high:g}" for name, (low, high) in zip(self.features, self.limits, strict=True)
+            f"  {name}: {f'{low:g} to {high:g}' if low <= high else 'texts'}"
+            for name, (low, high) in zip(self.features, self.limits, strict=True)
         ]
         cost = "nothing, it is stored" if self.free else str(self.cost)
         head = [f"{self.learner} on {len(self.features)} features", *bounds]
@@ -189,7 +190,8 @@ class Trainer:
         stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
         stage(f"Fitting {type(training.learner).__name__}")
-        model = self._releaser.fit(training.learner, X, y)
+        with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
+            model = self._releaser.fit(training.learner, X, y)
         if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
         text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)

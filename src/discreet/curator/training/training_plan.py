@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.measurement_plan import ChargeRequest
-from discreet.curator.training.features import Feature, Floats, Labels, Number, Target
+from discreet.curator.training.features import Feature, Labels, Number, Target
+from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
+from discreet.learn.privacy_warnings import in_an_account
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import nobodys
 from discreet.plan.canonical import canonical
@@ -49,6 +51,7 @@ class TrainingPlan:
         account: which pays.
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
+        raw: whether the learner is a pipeline that takes columns as they are, in a table with their names.
     """
 
     rows: TrainingRows
@@ -61,6 +64,7 @@ class TrainingPlan:
     account: str
     schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
+    raw: bool = False
 
     @property
     def table(self) -> str:
@@ -124,7 +128,7 @@ class TrainingPlan:
             statistics=(Statistic(kind="rows"),),
         )
 
-    def decode(self, groups: Groups) -> tuple[Floats, NDArray[Any] | None]:
+    def decode(self, groups: Groups) -> tuple[Any, NDArray[Any] | None]:
         """Decodes features and target of all rows, in an order of their own values.
 
         Where the number of rows is private there is one more, fixed and public: a learner is never given nothing, so
@@ -134,21 +138,25 @@ class TrainingPlan:
         if self.neighbours is Neighbours.ADD_REMOVE:
             counted[self._made_up] = counted.get(self._made_up, 0) + 1
         X, y = self._decoded(list(counted))
-        columns = [*X.T, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
+        parts = order_codes(X) if self.raw else list(X.T)
+        columns = [*parts, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
         order = np.lexsort(columns)
         places = np.repeat(order, np.fromiter(counted.values(), dtype=np.int64, count=len(counted))[order])
-        return X[places], None if y is None else y[places]
+        rows = X.iloc[places].reset_index(drop=True) if self.raw else X[places]
+        return rows, None if y is None else y[places]
 
     @property
     def _made_up(self) -> tuple[Value, ...]:
         nothing: list[Value] = [None] * len(self.features)
         return (*nothing, *([] if self.target is None else [self.target.none]))
 
-    def _decoded(self, keys: Sequence[tuple[Value, ...]]) -> tuple[Floats, NDArray[Any] | None]:
+    def _decoded(self, keys: Sequence[tuple[Value, ...]]) -> tuple[Any, NDArray[Any] | None]:
         columns = list(zip(*keys, strict=True)) if keys else [()] * len(self._keys)
-        X = np.hstack(
-            [f.decode(values) for f, values in zip(self.features, columns[: len(self.features)], strict=True)]
-        )
+        values = columns[: len(self.features)]
+        if self.raw:
+            X = table(self.features, values)
+        else:
+            X = np.hstack([feature.decode(each) for feature, each in zip(self.features, values, strict=True)])
         return X, None if self.target is None else self.target.decode(columns[-1])
 
     # ------------------------------------------------------------------------------------------------------ identity
@@ -194,9 +202,16 @@ class TrainingPlan:
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
             said.append(nobodys(people, "learned from"))
         if any(isinstance(feature, Number) for feature in self.features):
-            said.append("Numbers are clipped to public limits; missing ones count as the middle.")
+            missing = (
+                "stay missing until a step or the learner says what they mean" if self.raw else "count as the middle"
+            )
+            said.append(f"Numbers are clipped to public limits; missing ones {missing}.")
         if any(not isinstance(feature, Number) for feature in self.features):
-            said.append("Texts are features of their public keys; any other text is none of them.")
+            said.append(
+                "Texts are encoded by the categories of public steps; any other text is none of them."
+                if self.raw
+                else "Texts are features of their public keys; any other text is none of them."
+            )
         if self.where is not None:
             said.append("Rows without a target are left out.")
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -216,8 +231,7 @@ class TrainingPlan:
         """
         learner = self.learner
         learner.set_params(random_state=0)
-        rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
-        X = np.array(rows, dtype=np.float64).reshape(REHEARSED, len(self.names))
+        X = self._rehearsed()
         finds = isinstance(self.target, Labels) and self.target.classes is None
         if finds:
             spent(self.event, learner.epsilon, learner.delta, self.neighbours)
@@ -228,10 +242,23 @@ class TrainingPlan:
         elif self.target is not None:
             number = self.target.number
             y = self.target.decode([number.low if place % 2 else number.high for place in range(REHEARSED)])
-        model = learner.fit(X) if y is None else learner.fit(X, y)
+        with in_an_account():
+            model = learner.fit(X) if y is None else learner.fit(X, y)
         if not finds and model.event_ != self.event:
             raise InternalError(f"{type(learner).__name__} released something else than it planned.")
         from_json(to_json(model))
+
+    def _rehearsed(self) -> Any:
+        """Made-up rows at the ends of all limits; of a table, with texts that are keys, others, or missing."""
+        if not self.raw:
+            rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
+            return np.array(rows, dtype=np.float64).reshape(REHEARSED, len(self.names))
+        columns = [
+            [None, feature.low, feature.high] if isinstance(feature, Number) else [None, *(feature.keys or ()), "?"]
+            for feature in self.features
+            if isinstance(feature, Number | Text)
+        ]
+        return table(self.features, [[one[place % len(one)] for place in range(REHEARSED)] for one in columns])
 
     def _invented(self, learner: Any) -> tuple[Value, ...]:
         """Classes for a rehearsal of a learner that would have to find them, or of those inside it."""

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans as WeightedKMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.learn.base import Learner
 from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
 from discreet.learn.features import Features, features
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import no_weights
 from discreet.noise import Bits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy.events import Composed, Event, Gaussian, Repeated
@@ -93,9 +95,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         moments, tree, leaves, step = (Gaussian(noise_multiplier=part.noise_multiplier) for part in self._parts())
         return Composed([moments, Repeated(tree, self._depth()), leaves, Repeated(step, self._turns())])
 
-    def fit(self, X: Any, y: Any = None) -> KMeans:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> KMeans:  # noqa: ARG002  # scikit-learn's interface
         """Finds the centres; missing values are the middle of their bounds."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        no_weights(weights)
+        X = rows_to_fit(self, X)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         moments, tree, leaves, step = self._parts()
         rows, rotated = public.rows(X), rotation(self.n_features_in_, bits)
@@ -123,7 +126,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
     def transform(self, X: Any) -> Floats:
         """Returns distances to all centres."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = rows_to_predict(self, X, finite="allow-nan")
         middle = self._public(self.n_features_in_).centre
         known = np.where(np.isnan(X), middle, X)
         return np.stack([np.sqrt(np.sum((known - one) ** 2, axis=1)) for one in self.cluster_centers_], axis=1)
@@ -150,7 +153,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
 
     def _public(self, count: int) -> Features:
         self._count()
-        return features(count, bounds=self.bounds, norm_bound=self.norm_bound)
+        return features(count, bounds=self._bounds, norm_bound=self.norm_bound)
 
 
 def nearest(rows: Integers, centres: Integers) -> Integers:

@@ -31,6 +31,8 @@ class LinearSVC(LinearClassifier):
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
         steps: of the descent, a public number; None is 100.
+        class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
+            largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -72,6 +74,8 @@ class LogisticRegression(LinearClassifier):
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
         steps: of the descent, a public number; None is 100.
+        class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
+            largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
@@ -24,6 +24,8 @@ from discreet.learn.features import Features, features
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.row_summary import Survey, fine_rows
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
@@ -43,6 +45,7 @@ _SIGNAL = 20.0  # of n mu / sqrt(d) for a step size of 1; chosen on training fol
 
 SURVEY_SHARE = Fraction(1, 20)
 MOST_STEPS = 10_000
+_WEIGHT = "Pass method='gradient' and a delta: its gradients are weighed row by row, and a minimiser is not."
 _CLASSES = "Pass e.g. classes=[0, 1], or use method='gradient' or method='output'."
 
 
@@ -166,14 +169,23 @@ class GradientDescent:
         """Returns what all of it costs."""
         return events.Composed([self.survey.event, self.descent.event])
 
-    def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
-        """Returns weights of normalised features and shifts, one row and one shift for each output."""
+    def weights(
+        self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits, *, shares: Integers | None = None
+    ) -> tuple[Floats, Floats]:
+        """Returns weights of normalised features and shifts, one row and one shift for each output.
+
+        With `shares` a row's residuals are shrunk by the weight of its class: its gradient only gets shorter.
+        """
         fine = fine_rows(X, public)
         place = self.survey.release(fine, centred=public.constant > 0, bits=bits)
         design = Design.of(place.rows(fine), clip=self.descent.clip)
         shape = (place.width,) if loss.outputs == 1 else (loss.outputs, place.width)
+
+        def weighed(residuals: Integers) -> Integers:
+            return residuals if shares is None else shrunk(residuals, shares[np.maximum(targets, 0)])
+
         theta = self.descent.run(
-            lambda weights: design.gradient(loss.residuals(design.margins(weights), targets)),
+            lambda weights: design.gradient(weighed(loss.residuals(design.margins(weights), targets))),
             shape,
             count=place.count,
             curvature=loss.curvature,
@@ -194,8 +206,11 @@ class Perturbation:
         """Returns what all of it costs."""
         return self.inner.event
 
-    def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
+    def weights(
+        self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits, *, shares: Integers | None = None
+    ) -> tuple[Floats, Floats]:
         """Returns weights of normalised features and shifts, one row and one shift for each output."""
+        del shares  # `LinearClassifier._recipe` refuses them
         theta = self.inner.run(public.rows(X), targets, loss, bits) / (RADIUS * public.unit)
         shifts = theta[:, -1] * public.constant if public.constant else np.zeros(len(theta))
         return theta[:, : public.count], shifts
@@ -218,6 +233,7 @@ class LinearClassifier(Classifier):
         fit_intercept: bool = True,
         C: Any = None,
         steps: Any = None,
+        class_weight: Any = None,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -230,6 +246,7 @@ class LinearClassifier(Classifier):
         self.fit_intercept = fit_intercept
         self.C = C
         self.steps = steps
+        self.class_weight = class_weight
         self.neighbours = neighbours
         self.random_state = random_state
 
@@ -243,27 +260,30 @@ class LinearClassifier(Classifier):
         plan = self._class_plan()
         return plan.composed(self._recipe(plan).event)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
 
         Raises:
             InvalidParameter: if a parameter is missing or wrong, before anything is paid for.
         """
+        no_weights(weights)
         plan, bits = self._class_plan(), self._bits()
         recipe = self._recipe(plan)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        X = rows_to_fit(self, X)
         y = _labels(y)
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
         event = self._affordable(plan.composed(recipe.event))
         self.classes_ = plan.read(_present(y), bits)
-        weights, shifts = np.zeros((1, public.count)), np.zeros(1)
+        coefficients, shifts = np.zeros((1, public.count)), np.zeros(1)
         if not self.constant_:
             targets = codes(y, self.classes_)
             if self._relation is Neighbours.ADD_REMOVE:  # else their number is public, and they have no gradient
                 X, targets = X[targets >= 0], targets[targets >= 0]
-            weights, shifts = recipe.weights(X, targets, public, self._loss(len(self.classes_)), bits)
-        self.coef_ = weights / public.spread
+            shares = None if self.class_weight is None else class_shares(self.class_weight, self.classes_)
+            loss = self._loss(len(self.classes_))
+            coefficients, shifts = recipe.weights(X, targets, public, loss, bits, shares=shares)
+        self.coef_ = coefficients / public.spread
         self.intercept_ = shifts - np.sum(self.coef_ * public.centre, axis=1)
         self.centre_ = public.centre
         self._account(event, bits)
@@ -272,7 +292,7 @@ class LinearClassifier(Classifier):
     def decision_function(self, X: Any) -> Floats:
         """Returns margins: of the second of two classes, or one column for each of more."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        X = rows_to_predict(self, X)
         margins = np.where(np.isfinite(X), X, self.centre_) @ self.coef_.T + self.intercept_
         return np.asarray(margins[:, 0] if margins.shape[1] == 1 else margins)
 
@@ -284,7 +304,7 @@ class LinearClassifier(Classifier):
 
     def _public(self, count: int) -> Features:
         """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
-        bounds = self.bounds
+        bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             moved = features(count, bounds=bounds)
             widest = np.abs(moved.centre) + moved.spread
@@ -295,6 +315,11 @@ class LinearClassifier(Classifier):
     def _recipe(self, plan: ClassPlan) -> GradientDescent | Perturbation:
         spending = plan.rest
         method = self._method(spending)
+        check_class_weight(self.class_weight, plan.declared)
+        if self.class_weight is not None and method is not Method.GRADIENT:
+            raise InvalidParameter(
+                "class_weight", self.class_weight, f"to be None for method={method.value!r}", _WEIGHT
+            )
         ridge = None if self.C is None else float(1 / check.positive(C=self.C))
         if method is Method.GRADIENT:
             steps = STEPS if self.steps is None else self.steps

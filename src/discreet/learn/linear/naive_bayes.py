@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
@@ -14,6 +14,8 @@ from discreet.lazy import special
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.linear.transformers import limits_of
 from discreet.learn.moments import ColumnMoments, column_steps, release_columns
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import no_weights
 from discreet.privacy.events import Event, Gaussian
 
 Floats = NDArray[np.float64]
@@ -77,21 +79,22 @@ class GaussianNB(Classifier):
 
         It is one Gaussian release, after finding the classes if need be.
         """
-        limits_of(self.bounds, n_features)
+        limits_of(self._bounds, n_features)
         check.not_negative(var_smoothing=self.var_smoothing)
         plan = self._class_plan()
         self._priors(plan)
         return plan.composed(Gaussian(noise_multiplier=plan.rest.noise_multiplier))
 
-    def fit(self, X: Any, y: Any) -> GaussianNB:
+    def fit(self, X: Any, y: Any, **weights: Any) -> GaussianNB:
         """Fits the model; rows of other classes count nowhere, missing values are the middle of their bounds."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        no_weights(weights)
+        X = rows_to_fit(self, X)
         if y is None:
             raise InvalidValue("to be labels; GaussianNB requires y to be passed, but the target y is None", "Pass y.")
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         event, bits, plan = self._affordable(self.plan_event(self.n_features_in_)), self._bits(), self._class_plan()
-        low, high = limits_of(self.bounds, self.n_features_in_)
+        low, high = limits_of(self._bounds, self.n_features_in_)
         smoothing = float(check.not_negative(var_smoothing=self.var_smoothing))
         self.classes_ = plan.read(labels, bits)
         priors = self._priors(plan)
@@ -116,7 +119,7 @@ class GaussianNB(Classifier):
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """Returns log P(class) + log density of the row in it, a column for each class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = rows_to_predict(self, X, finite="allow-nan")
         columns = []
         for mean, variance in zip(self.theta_, self.var_, strict=True):
             away = (X - mean) ** 2 / variance + np.log(2 * np.pi * variance)

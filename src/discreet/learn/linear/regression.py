@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
@@ -20,6 +20,8 @@ from discreet.lazy import stats
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
 from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import ROOT_ONE, root_shares, shrunk
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS
 
@@ -157,6 +159,9 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         norm_bound: the length that a row may have, public. For d features of deviation 1 around 0, 1.3 sqrt(d) is a
             good choice.
         label_bounds: public limits (low, high) of the labels; four deviations to each side is a good choice.
+        weight_bound: the largest that `sample_weight` of a row may be, public, 1 by default. Weights are clipped to it
+            and divided by it, and a row's moments are multiplied by the result: its sensitivity is that of weight 1.
+            Intervals take a weight for that part of a row.
         fit_intercept: whether there is an intercept.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
@@ -186,6 +191,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         bounds: Any = None,
         norm_bound: Any = None,
         label_bounds: Any = None,
+        weight_bound: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = "add_remove",
         random_state: Any = None,
@@ -195,6 +201,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         self.bounds = bounds
         self.norm_bound = norm_bound
         self.label_bounds = label_bounds
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.neighbours = neighbours
         self.random_state = random_state
@@ -202,22 +209,26 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features: one Gaussian release, whatever the number of labels."""
         self._penalty(self._public(n_features))
+        check.positive(weight_bound=1 if self.weight_bound is None else self.weight_bound)
         self._check_label_bounds()
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
-    def fit(self, X: Any, y: Any) -> LinearRegression:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Fits the model; rows with missing labels count nowhere, missing features are the middle of their bounds.
 
         Raises:
             InvalidParameter: if bounds are missing or wrong, before anything is read.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        X = rows_to_fit(self, X)
         targets = _targets(y)
         check_consistent_length(X, targets)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         labels = self._labels(targets.shape[1])
+        rows = joint_rows(public, X, labels, targets)
+        if sample_weight is not None:
+            rows = shrunk(rows, root_shares(sample_weight, len(rows), self.weight_bound), ROOT_ONE)
         moments = release_moments(
-            joint_rows(public, X, labels, targets),
+            rows,
             public=public,
             labels=labels,
             spending=self._spending(),
@@ -231,7 +242,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     def predict(self, X: Any) -> Floats:
         """Predicts what the model expects for rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        X = rows_to_predict(self, X)
         return np.asarray(np.nan_to_num(X, nan=0.0) @ self.coef_.T + self.intercept_)
 
     def conf_int(self, confidence: Any = 0.95) -> tuple[Floats, Floats]:
@@ -245,7 +256,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
 
     def _public(self, count: int) -> Features:
         """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
-        bounds = self.bounds
+        bounds = self._bounds
         if bounds is not None and not self.fit_intercept:
             low, high = ends(bounds, count)
             widest = np.maximum(np.abs(low), np.abs(high))
@@ -295,7 +306,7 @@ class Ridge(LinearRegression):
 
     Args:
         alpha: the penalty, at least 0, in the units of the features as in scikit-learn.
-        epsilon, delta, bounds, norm_bound, label_bounds, fit_intercept, neighbours, random_state: as for
+        epsilon, delta, bounds, norm_bound, label_bounds, weight_bound, fit_intercept, neighbours, random_state: as for
             `LinearRegression`.
 
     >>> X = np.arange(2000).reshape(1000, 2) % 7 - 3.0
@@ -313,6 +324,7 @@ class Ridge(LinearRegression):
         bounds: Any = None,
         norm_bound: Any = None,
         label_bounds: Any = None,
+        weight_bound: Any = None,
         fit_intercept: bool = True,
         neighbours: Any = "add_remove",
         random_state: Any = None,
@@ -323,6 +335,7 @@ class Ridge(LinearRegression):
             bounds=bounds,
             norm_bound=norm_bound,
             label_bounds=label_bounds,
+            weight_bound=weight_bound,
             fit_intercept=fit_intercept,
             neighbours=neighbours,
             random_state=random_state,

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
 from discreet.learn.moments import Moments, column_steps, release_columns, release_moments
+from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
+from discreet.learn.weights import no_weights
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS
@@ -80,14 +82,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features: one Gaussian release."""
-        limits_of(self.bounds, n_features)
+        limits_of(self._bounds, n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
-    def fit(self, X: Any, y: Any = None) -> StandardScaler:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> StandardScaler:  # noqa: ARG002  # scikit-learn's interface
         """Learns means and variances; missing values are the middle of their bounds."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        no_weights(weights)
+        X = rows_to_fit(self, X)
         event, bits = self.plan_event(self.n_features_in_), self._bits()
-        low, high = limits_of(self.bounds, self.n_features_in_)
+        low, high = limits_of(self._bounds, self.n_features_in_)
         found = release_columns(
             column_steps(X, low, high), None, 1, spending=self._spending(), neighbours=self._relation, bits=bits
         )
@@ -101,7 +104,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
     def transform(self, X: Any) -> Floats:
         """Moves and scales rows."""
         shift, scale = self._map()
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = rows_to_predict(self, X, finite="allow-nan")
         return np.asarray((X - shift) / scale)
 
     def inverse_transform(self, X: Any) -> Floats:
@@ -170,13 +173,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         self._kept(n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
-    def fit(self, X: Any, y: Any = None) -> PCA:  # noqa: ARG002  # scikit-learn's interface
+    def fit(self, X: Any, y: Any = None, **weights: Any) -> PCA:  # noqa: ARG002  # scikit-learn's interface
         """Finds the components; missing values are the middle of their bounds.
 
         Raises:
             InvalidParameter: if bounds are missing, or more components are asked for than there are features.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        no_weights(weights)
+        X = rows_to_fit(self, X)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         kept = self._kept(self.n_features_in_)
         moments = release_moments(
@@ -190,7 +194,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
     def transform(self, X: Any) -> Floats:
         """Expresses rows in terms of the components."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = rows_to_predict(self, X, finite="allow-nan")
         found = (np.where(np.isnan(X), self.mean_, X) - self.mean_) @ self.components_.T
         return np.asarray(found / self._scale())
 
@@ -211,7 +215,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         return np.sqrt(np.where(known > 0, known, 1.0))
 
     def _public(self, count: int) -> Features:
-        return features(count, bounds=self.bounds, norm_bound=self.norm_bound, constant=1 / np.sqrt(count))
+        return features(count, bounds=self._bounds, norm_bound=self.norm_bound, constant=1 / np.sqrt(count))
 
     def _kept(self, count: int) -> int:
         if self.n_components is None:

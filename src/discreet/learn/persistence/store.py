@@ -18,6 +18,9 @@ from sklearn.base import BaseEstimator
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.persistence.plain_data import MARK, read, refuse, write
+from discreet.learn.persistence.stored_pipelines import changed_parameters, fit_again, is_step, made_step, step_name
+from discreet.learn.pipelines.pipeline import Pipeline
+from discreet.learn.pipelines.public_steps import learners_in
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
@@ -27,6 +30,9 @@ LONGEST = 1 << 28  # characters of a text
 MOST_VALUES = 1 << 18  # single values of a text; long ones are arrays, each of which is one
 OF_THE_CALL = frozenset(("cost_", "remaining_", "replayed_", "notes_"))
 """Attributes that tell of one call to a curator and of its account; they are never saved."""
+
+ADDED = frozenset(("class_weight", "weight_bound"))
+"""Parameters that learners got after the first version; None by default, and not written then."""
 
 _FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _ROOM = "discreet.learn"
@@ -82,9 +88,13 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
     Raises:
         InvalidParameter: if a parameter is no plain data.
     """
+    if is_step(model):
+        step = {p: write(v, p, depth, other=_nested) for p, v in changed_parameters(model).items()}
+        return {MARK: "step", "class": step_name(model), "params": step}
     name = name_of(model)
     known = parameters(model)
-    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()}}
+    kept = {p: v for p, v in known.items() if p not in ADDED or v is not None}
+    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in kept.items()}}
 
 
 def _nested(value: Any, depth: int) -> dict[str, Any] | None:
@@ -101,9 +111,30 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
     Raises:
         InvalidParameter: if anything about it is not understood.
     """
-    if content.keys() != {MARK, "class", "params"} or content[MARK] != "learner":
+    if content.keys() != {MARK, "class", "params"} or content[MARK] not in ("learner", "step"):
         refuse(", ".join(map(str, content)), "to be a learner and its parameters")
+    if content[MARK] == "step":
+        params = content["params"] if isinstance(content["params"], dict) else refuse("a step", "to have parameters")
+        return made_step(content["class"], {p: read(value, _read_model, depth) for p, value in params.items()})
     return _made(content["class"], content["params"], depth)
+
+
+def write_value(value: Any, name: str) -> Any:
+    """Returns a parameter of a learner as plain data; learners and steps in it are written with their parameters.
+
+    Raises:
+        InvalidParameter: if it is no plain data.
+    """
+    return write(value, name, other=_nested)
+
+
+def read_value(content: Any) -> Any:
+    """Returns the parameter that `write_value` wrote.
+
+    Raises:
+        InvalidParameter: if anything about it is not understood.
+    """
+    return read(content, read_parameters)
 
 
 def fresh(model: Any) -> Any:
@@ -190,19 +221,23 @@ def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
     """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
     if not isinstance(model, BaseEstimator):
         return None
+    if is_step(model):
+        return write_parameters(model, depth)
     content = write_parameters(model, depth)
-    names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
+    names = [name for name in vars(model) if name not in parameters(model) and name not in OF_THE_CALL]
     odd = [name for name in names if not _FITTED.fullmatch(name)]
     if odd:
         raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
     fitted = {name: write(vars(model)[name], name, depth, other=_written) for name in sorted(names)}
+    if isinstance(model, Pipeline) and fitted:
+        fitted["learners_"] = write(list(learners_in(model, fitted=True)), "learners", depth, other=_written)
     return {**content, MARK: "model", "fitted": fitted}
 
 
 def _read_model(content: Any, depth: int) -> Any:
-    if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner"):
+    if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner", "step"):
         refuse(type(content).__name__, "to be a learner")
-    if content[MARK] == "learner":
+    if content[MARK] != "model":
         return read_parameters(content, depth)
     if content.keys() != {MARK, "class", "params", "fitted"} or not isinstance(content["fitted"], dict):
         refuse(", ".join(map(str, content)), "to have class, params and fitted")
@@ -211,6 +246,9 @@ def _read_model(content: Any, depth: int) -> Any:
         if not _FITTED.fullmatch(name) or hasattr(type(model), name) or name in OF_THE_CALL:
             refuse(name[:40], "to be a fitted attribute")
         setattr(model, name, read(value, _read_model, depth))
+    if isinstance(model, Pipeline):
+        learners = model.__dict__.pop("learners_", ())
+        fit_again(model, model.__dict__.get("columns_seen_"), learners)
     return model
 
 
@@ -218,6 +256,7 @@ def _made(name: Any, params: Any, depth: int) -> Any:
     kind = kinds().get(name) if isinstance(name, str) else None
     if kind is None:
         refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
-    if not isinstance(params, dict) or set(params) != set(kind._get_param_names()):
+    names = kind._get_param_names()
+    if not isinstance(params, dict) or set(params) | (ADDED & set(names)) != set(names):
         refuse(name, f"to have the parameters {', '.join(kind._get_param_names())}")
     return kind(**{param: read(value, _read_model, depth) for param, value in params.items()})

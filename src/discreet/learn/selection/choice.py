@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from sklearn.utils.validation import column_or_1d
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.learn.pipelines.pipeline import Pipeline
+from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.row_inputs import is_table
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, source_of
 from discreet.privacy import Neighbours
@@ -72,21 +76,21 @@ def choose_model(
         raise InvalidParameter("models", "no models", "at least one")
     mechanism = PermuteAndFlip(epsilon=epsilon, sensitivity=1, monotone=relation is Neighbours.ADD_REMOVE)
     source = source_of(bits)
-    rows, labels = np.asarray(X), np.asarray(column_or_1d(y))
-    if len(rows) != len(labels):
-        raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {len(rows)}")
+    rows, labels = X if is_table(X) else np.asarray(X), np.asarray(column_or_1d(y))
+    if count_rows(rows) != len(labels):
+        raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {count_rows(rows)}")
     scores = [-int(errors(model, rows, labels).sum()) for model in models]
     index = int(mechanism.choose(scores, bits=source))
     return Choice(index=index, model=models[index], event=mechanism.event, private=source.private)
 
 
-def errors(model: Any, rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+def errors(model: Any, rows: Any, labels: NDArray[Any]) -> NDArray[np.int64]:
     """Returns 1 for each row on which a classifier is wrong, else 0; each a function of its row alone."""
     right = [bool(predicted == label) for predicted, label in zip(predictions(model, rows), labels, strict=True)]
     return 1 - np.array(right, dtype=np.int64)
 
 
-def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.int64]:
+def distances(model: Any, rows: Any, labels: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.int64]:
     """Returns how far a regressor is off at each row, from 0 to FINE, which stands for the whole width of the bounds.
 
     Labels and predictions are clipped to the public bounds; what is missing is as far off as can be. Each number is a
@@ -101,10 +105,18 @@ def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tupl
     return np.asarray(steps, dtype=np.int64)
 
 
-def predictions(model: Any, rows: NDArray[Any]) -> list[Any]:
+def predictions(model: Any, rows: Any) -> list[Any]:
     """Returns what a model predicts for each row by itself.
 
-    A row with a number that is missing or infinite has no prediction.
+    A row with a number that is missing or infinite has no prediction. Public steps of a pipeline, which make the same
+    of a row whatever stands beside it, are done for all rows at once.
     """
-    usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
-    return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]
+    if isinstance(model, Pipeline):
+        rows, model = model.prepared(rows)
+        far = np.zeros(count_rows(rows), dtype=bool) if is_table(rows) else np.isinf(rows).any(axis=1)
+        return [None if far[i] else model.predict(taken(rows, [i]))[0] for i in range(len(far))]
+    numbers = not is_table(rows) and rows.dtype.kind in "biuf"
+    usable = np.isfinite(rows).all(axis=1) if numbers else np.ones(count_rows(rows), dtype=bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a row alone has no names
+        return [model.predict(taken(rows, [i]))[0] if usable[i] else None for i in range(len(usable))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,9 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.accounting.random_repetitions import Tries
 from discreet.errors import InternalError, InvalidParameter
-from discreet.learn.base import Learner, bits_of, read_labelled, spent
+from discreet.lazy import load
+from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
+from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
+from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
+from discreet.learn.row_inputs import named
 from discreet.learn.selection.choice import FINE, distances, errors
 from discreet.learn.selection.search_plan import SearchPlan, draw_tries, search_plan
+from discreet.learn.weights import no_weights
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, bernoulli, uniform_below
 from discreet.noise.experiment import shuffled
@@ -43,8 +49,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     Only the winner is shown: not the scores, nor how many were tried, nor how long it took.
 
     Args:
-        estimator: a private classifier or regressor (a `Learner`); its own epsilon and delta are replaced by what a fit
-            may cost.
+        estimator: a private classifier or regressor (a `Learner`), or a pipeline that ends with one; its own epsilon
+            and delta are replaced by what a fit may cost, divided among private steps in their own proportion.
         param_grid: lists of values by parameter, as in scikit-learn; public.
         epsilon, delta: what all of it may cost together.
         tries: how many candidates are drawn, in the mean, if they are drawn at random. None leaves the choice between
@@ -131,20 +137,24 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             return events.Pure(budget.pure_epsilon)
         return events.Approx(check.positive(epsilon=self.epsilon), check.probability(delta=self.delta))
 
-    def fit(self, X: Any, y: Any) -> GridSearchCV:
+    def fit(self, X: Any, y: Any, **weights: Any) -> GridSearchCV:
         """Searches the grid.
 
         Args:
-            X: rows of numbers.
+            X: rows of numbers; a table or an array of whatever its first step takes, for a pipeline.
             y: labels.
+            **weights: none: the weight of a row is refused, with the reason.
         """
+        no_weights(weights)
         share = check.probability(holdout=self.holdout)
-        X, y = read_labelled(self, X, y)
-        plan = self._plan(X.shape[1])
+        X, y, names = self._read(X, y)
+        plan = self._plan(self.n_features_in_, names)
         bits = bits_of(self.random_state)
-        held = self._held(len(X), share, bits)
-        data = _Parts(X[~held], y[~held], X[held], y[held], self._label_bounds())
-        index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
+        held = self._held(len(y), share, bits)
+        fitted = self._named(taken(X, ~held), names)
+        data = _Parts(fitted, y[~held], taken(X, held), y[held], self._label_bounds(), names)
+        with in_an_account():
+            index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
         self.best_params_ = self._candidates()[index]
         self.best_estimator_ = best
         if is_classifier(best):
@@ -152,7 +162,33 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.event_ = self._event()
         self.privacy_spent_ = spent(self.event_, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
+        if self.private_:
+            remember_fit(self.privacy_spent_)
         return self
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Sequence[str] | None]:
+        """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
+        if not isinstance(self._estimator, Pipeline):
+            return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
+        X = named(X)
+        note_columns(self, X)
+        names = [name for name, _ in columns_of(X)]
+        labels = labels_of(self, y)
+        if count_rows(X) != len(labels):
+            raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {count_rows(X)}")
+        note_table(X)
+        return X, labels, None if None in names else names
+
+    def _named(self, X: Any, names: Sequence[str] | None) -> Any:
+        """Rows to be fitted as a table, if they came as one: a learner may be told bounds by name."""
+        if names is None or isinstance(self._estimator, Pipeline):
+            return X
+        return load("pandas", "A table with names").DataFrame(X, columns=list(names))
+
+    @property
+    def _estimator(self) -> Any:
+        """The estimator; scikit-learn's pipeline as one of ours."""
+        return Pipeline.of(self.estimator)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Returns the predictions of the winner."""
@@ -178,11 +214,14 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _candidates(self) -> list[dict[str, Any]]:
         known = is_classifier(self.estimator) or is_regressor(self.estimator)
-        if not known or not isinstance(self.estimator, Learner):
-            raise InvalidParameter("estimator", self.estimator, "to be one of discreet's classifiers or regressors")
+        if not known or not isinstance(self._estimator, Learner | Pipeline):
+            hint = "A pipeline ends with one of them, and its other steps are public or private."
+            raise InvalidParameter(
+                "estimator", self.estimator, "to be one of discreet's classifiers or regressors", hint
+            )
         found = [dict(one) for one in ParameterGrid(self.param_grid)]
         for name in OWN:
-            if any(name in one for one in found):
+            if any(name == key.split("__")[-1] for one in found for key in one):
                 hint = f"It is the same for all: pass {name} to GridSearchCV, or label_bounds to the estimator."
                 raise InvalidParameter("param_grid", name, "not to be among the parameters", hint)
         if not found:
@@ -193,12 +232,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The public limits of a regressor's labels; None for a classifier."""
         if is_classifier(self.estimator):
             return None
-        low, high = check.limits(label_bounds=getattr(self.estimator, "label_bounds", None))
+        low, high = check.limits(label_bounds=getattr(self._estimator, "label_bounds", None))
         return float(low), float(high)
 
     def _model(self, plan: SearchPlan, candidate: Mapping[str, Any], seed: int | None) -> Any:
         own = {"epsilon": plan.epsilon, "delta": plan.delta, "neighbours": self.neighbours, "random_state": seed}
-        return clone(self.estimator).set_params(**candidate, **own)
+        return clone(self._estimator).set_params(**candidate).set_params(**own)
 
     def _held(self, rows: int, share: Fraction, bits: Bits) -> NDArray[np.bool_]:
         if self._relation is Neighbours.ADD_REMOVE:
@@ -232,17 +271,17 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _fitted(self, plan: SearchPlan, index: int, data: _Parts, bits: Bits) -> Any:
         model = self._model(plan, self._candidates()[index], None if bits.private else bits.integer(32))
-        planned = model.plan_event(data.X.shape[1])
+        planned = _planned(model, self.n_features_in_, data.names)
         if model.fit(data.X, data.y).event_ != planned:
             raise InternalError("A learner released something else than it had planned.")
         return model
 
-    def _plan(self, n_features: int) -> SearchPlan:
+    def _plan(self, n_features: int, names: Sequence[str] | None = None) -> SearchPlan:
         """What a fit may cost, by the way that leaves more for it."""
         candidates = self._candidates()
 
         def released(plan: SearchPlan) -> list[Event]:
-            return [self._model(plan, one, None).plan_event(n_features) for one in candidates]
+            return [_planned(self._model(plan, one, None), n_features, names) for one in candidates]
 
         return search_plan(
             released,
@@ -259,14 +298,21 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 class _Parts:
     """Rows to fit on, and rows held out."""
 
-    X: NDArray[Any]
+    X: Any
     y: NDArray[Any]
-    held: NDArray[Any]
+    held: Any
     held_y: NDArray[Any]
     label_bounds: tuple[float, float] | None
+    names: Sequence[str] | None
 
     def loss(self, model: Any) -> int:
         """Returns how wrong a model is on held-out rows, a sum over them."""
         if self.label_bounds is None:
             return int(errors(model, self.held, self.held_y).sum())
         return int(distances(model, self.held, self.held_y, self.label_bounds).sum())
+
+
+def _planned(model: Any, n_features: int, names: Sequence[str] | None) -> Event:
+    """What a candidate would release; names are what a pipeline asks for."""
+    event: Event = model.plan_event(n_features, names) if isinstance(model, Pipeline) else model.plan_event(n_features)
+    return event

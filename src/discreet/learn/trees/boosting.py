@@ -19,6 +19,7 @@ from discreet import check
 from discreet.exact import root_above
 from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
+from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
@@ -73,6 +74,7 @@ class AdditiveClassifier(Classifier):
         cells: into how many equal parts the bounds are cut.
         residual_bound: residuals are shortened to this length; less of it means less noise and less pull by rows that
             are badly wrong. None is 1/2, or 1 if the released counts say that there are rows enough.
+        class_weight: public weights of classes, e.g. {0: 1, 1: 3}: residuals are shrunk by the weight over the largest.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -108,6 +110,7 @@ class AdditiveClassifier(Classifier):
         rounds: int = 8,
         cells: int = 64,
         residual_bound: Any = None,
+        class_weight: Any = None,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -118,34 +121,40 @@ class AdditiveClassifier(Classifier):
         self.rounds = rounds
         self.cells = cells
         self.residual_bound = residual_bound
+        self.class_weight = class_weight
         self.neighbours = neighbours
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features."""
         plan = self._class_plan()
+        check_class_weight(self.class_weight, plan.declared)
         releases = self._releases(plan, n_features)
-        Cells.of(n_features, self.bounds, releases.cells)
+        Cells.of(n_features, self._bounds, releases.cells)
         return plan.composed(releases.event)
 
-    def fit(self, X: Any, y: Any) -> AdditiveClassifier:
+    def fit(self, X: Any, y: Any, **weights: Any) -> AdditiveClassifier:
         """Fits the votes of all features.
 
         Args:
             X: rows of numbers; missing ones count as the middle of the bounds.
             y: labels; rows whose label is none of the classes count nowhere.
+            **weights: none: the weight of a row is refused, with the reason.
         """
+        no_weights(weights)
         plan = self._class_plan()
+        check_class_weight(self.class_weight, plan.declared)
         X, y = read_labelled(self, X, y)
         releases = self._releases(plan, X.shape[1])
-        public = Cells.of(X.shape[1], self.bounds, releases.cells)
+        public = Cells.of(X.shape[1], self._bounds, releases.cells)
         event, bits = self._affordable(plan.composed(releases.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         self.terms_ = np.zeros((X.shape[1], releases.cells, 1))
         if not self.constant_:
             labels = codes(y, self.classes_)
             places, labels = public.places(X[labels >= 0]), labels[labels >= 0]
-            self.terms_ = _boosted(places, labels, len(self.classes_), releases, bits)
+            shares = class_shares(self.class_weight, self.classes_)
+            self.terms_ = _boosted(places, labels, shares, releases, bits)
         self._account(event, bits)
         return self
 
@@ -153,7 +162,7 @@ class AdditiveClassifier(Classifier):
         """Returns the sum of all votes: for the second of two classes, else a column for each class."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self.bounds, self.terms_.shape[1]).places(X)
+        places = Cells.of(X.shape[1], self._bounds, self.terms_.shape[1]).places(X)
         votes = sum(self.terms_[j][places[:, j]] for j in range(X.shape[1]))
         return np.asarray(votes)[:, 0] if len(self.classes_) <= 2 else np.asarray(votes)
 
@@ -218,8 +227,10 @@ class _Releases:
         return Gaussian.with_multiplier(noise_multiplier=self.multiplier, sensitivity=sensitivity)
 
 
-def _boosted(places: Integers, labels: Integers, classes: int, releases: _Releases, bits: Bits) -> NDArray[np.float64]:
-    """The votes, by feature, cell and output."""
+def _boosted(
+    places: Integers, labels: Integers, shares: Integers, releases: _Releases, bits: Bits
+) -> NDArray[np.float64]:
+    """The votes, by feature, cell and output; `shares` has the weight of each class."""
     noisy = np.asarray(releases.counts.release(_histograms(places, releases.cells), bits=bits))
     rows = max(0.0, float(np.median(noisy.sum(axis=1))))
     bound = releases.bound_for(rows)
@@ -233,8 +244,9 @@ def _boosted(places: Integers, labels: Integers, classes: int, releases: _Releas
         bound=bound,
         inside=[kept[places[:, j]] for j, kept in enumerate(merged)],
         groups=groups,
+        shares=shares,
     )
-    votes = visits.run(labels, 1 if classes == 2 else classes, releases.rounds, mechanism, bits)
+    votes = visits.run(labels, 1 if len(shares) == 2 else len(shares), releases.rounds, mechanism, bits)
     return np.stack([votes[j][kept] for j, kept in enumerate(merged)]) / ONE
 
 
@@ -247,13 +259,15 @@ class _Visits:
     bound: int
     inside: list[Integers]
     groups: list[NDArray[np.float64]]
+    shares: Integers
 
     def run(self, labels: Integers, outputs: int, rounds: int, mechanism: Gaussian, bits: Bits) -> list[Integers]:
         votes = [np.zeros((len(group), outputs), dtype=np.int64) for group in self.groups]
         scores = np.zeros((len(labels), outputs), dtype=np.int64)
         for _ in range(rounds):
             for j, group in enumerate(self.groups):
-                sums = _sums(self.inside[j], _residuals(scores, labels, self.bound), len(group))
+                pulls = shrunk(_residuals(scores, labels, self.bound), self.shares[labels])
+                sums = _sums(self.inside[j], pulls, len(group))
                 released = np.asarray(mechanism.release(sums, bits=bits), dtype=np.float64) / UNIT
                 moves = np.rint(ONE * self.step * released / (group + self.noise)[:, None]).astype(np.int64)
                 moved = np.clip(votes[j] + moves, -FURTHEST, FURTHEST)

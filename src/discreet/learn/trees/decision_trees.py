@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
+from discreet.learn.weights import ONE, check_class_weight, class_shares, no_weights
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.noise import Bits, uniform_below
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
@@ -124,6 +125,7 @@ class TreeLearner(Classifier):
     bounds: Any
     max_depth: Any
     cells: Any
+    class_weight: Any
     features_: Integers
     thresholds_: Integers
     counts_: Integers
@@ -133,22 +135,26 @@ class TreeLearner(Classifier):
 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features."""
-        Cells.of(n_features, self.bounds, self._cells())
+        Cells.of(n_features, self._bounds, self._cells())
         self._n_trees()
         plan = self._class_plan()
+        check_class_weight(self.class_weight, plan.declared)
         return plan.composed(self._recipe(plan).event)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Grows the trees.
 
         Args:
             X: rows of numbers; missing ones count as the middle of the bounds.
             y: labels; rows whose label is none of the classes count nowhere.
+            **weights: none: the weight of a row is refused, with the reason.
         """
+        no_weights(weights)
         plan = self._class_plan()
+        check_class_weight(self.class_weight, plan.declared)
         recipe, trees = self._recipe(plan), self._n_trees()
         X, y = read_labelled(self, X, y)
-        public = Cells.of(X.shape[1], self.bounds, self._cells())
+        public = Cells.of(X.shape[1], self._bounds, self._cells())
         event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
@@ -168,10 +174,11 @@ class TreeLearner(Classifier):
         """Returns the probability of each class: noisy shares in the row's leaf, averaged over trees."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self.bounds, self._cells()).places(X)
+        places = Cells.of(X.shape[1], self._bounds, self._cells()).places(X)
         total = np.zeros((len(X), len(self.classes_)))
+        shares = class_shares(self.class_weight, self.classes_) / ONE
         for feature, cell, counts in zip(self.features_, self.thresholds_, self.counts_, strict=True):
-            held = np.maximum(counts, 0) + 1.0
+            held = (np.maximum(counts, 0) + 1.0) * shares
             total += (held / held.sum(axis=1, keepdims=True))[Tree(feature=feature, cell=cell).leaves(places)]
         return total / len(self.counts_)
 
@@ -242,6 +249,8 @@ class DecisionTreeClassifier(TreeLearner):
         classes: the public labels; None to find them for a part of the budget.
         max_depth: how many questions a row is asked; fixed, never stopped early by data.
         cells: into how many equal parts the bounds are cut; splits lie between them.
+        class_weight: public weights of classes, e.g. {0: 1, 1: 3}, by which released counts in the leaves are
+            multiplied: post-processing, which splits do not see.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -272,6 +281,7 @@ class DecisionTreeClassifier(TreeLearner):
         classes: Any = None,
         max_depth: int = 4,
         cells: int = 16,
+        class_weight: Any = None,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -281,6 +291,7 @@ class DecisionTreeClassifier(TreeLearner):
         self.classes = classes
         self.max_depth = max_depth
         self.cells = cells
+        self.class_weight = class_weight
         self.neighbours = neighbours
         self.random_state = random_state
 
@@ -298,6 +309,8 @@ class RandomForestClassifier(TreeLearner):
         n_estimators: how many trees there are.
         max_depth: how many questions a row is asked in a tree.
         cells: into how many equal parts the bounds are cut; splits lie between them.
+        class_weight: public weights of classes, e.g. {0: 1, 1: 3}, by which released counts in the leaves are
+            multiplied: post-processing, which splits do not see.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -327,6 +340,7 @@ class RandomForestClassifier(TreeLearner):
         n_estimators: int = 3,
         max_depth: int = 4,
         cells: int = 16,
+        class_weight: Any = None,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -337,6 +351,7 @@ class RandomForestClassifier(TreeLearner):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.cells = cells
+        self.class_weight = class_weight
         self.neighbours = neighbours
         self.random_state = random_state
 

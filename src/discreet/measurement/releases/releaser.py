@@ -66,7 +66,7 @@ class Releaser:
         """Draws one candidate for each of these groups."""
         return draw.release(groups, keys, self.bits)
 
-    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
+    def fit(self, learner: Any, X: Any, y: NDArray[Any] | None) -> Any:
         """Fits a learner to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
 
         What it warns of can depend on rows, so nobody is warned.
