@@ -78,9 +78,10 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
         origin: where its data come from.
 
     Raises:
-        InvalidParameter: naming the other account; or if the table has another identity.
+        InvalidParameter: naming the other account; or if the table itself has another account or identity.
     """
     own = known.get(table, {})
+    _check_same_account(own, table, account)
     identity = origin.identity or own.get("identity", "")
     if own.get("identity", identity) != identity:
         raise InvalidParameter("identity", identity, f"to be {own['identity']!r}, as declared before")
@@ -288,8 +289,8 @@ def _same_account(
     return known
 
 
-def _check_same_account(known: dict[str, Any], table: str, account: str) -> None:
-    if known["account"] != account:
+def _check_same_account(known: TableRecord, table: str, account: str) -> None:
+    if known.get("account", account) != account:
         raise InvalidParameter(
             "account",
             account,
