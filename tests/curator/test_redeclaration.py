@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def test_one_person_moves_a_sum_as_far_as_the_new_declaration_says(change: dict[
 
 def test_nobody_is_seen_after_a_change() -> None:
     for change in (WIDER, {"max_groups": 1, "keys": {"ward": ["A", "B", "C"]}}):
-        found = audit.query(lambda rows, change=change: redeclared(rows, **change), [SUM, BY_WARD], CROWD, neighbours=6)
+        found = audit.query(partial(redeclared, **change), [SUM, BY_WARD], CROWD, neighbours=6)
         assert found.passed, found.summary()
 
 

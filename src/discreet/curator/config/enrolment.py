@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
@@ -190,11 +191,18 @@ def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None
     with naming(place):
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
-        look = f"`discreet check {shlex.quote(source.paths[0].name)}` looks into the file and proposes them"
-        hint = (
-            f"CSV carries no types. {look}; or paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        look = (
+            f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` looks into the file, adds them"
         )
+        pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        hint = f"CSV carries no types. {look} at the end of discreet.toml and leaves the rest as it is; or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
+
+
+def _from_here(path: Path) -> Path:
+    """A file as it is called in the current folder, if it is in there."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def types_line(header: tuple[str, ...]) -> str:
