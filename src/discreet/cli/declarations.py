@@ -118,6 +118,11 @@ def _show(changes: Sequence[TableChange]) -> None:
             say(f"  {line}")
 
 
+def is_asked() -> bool:
+    """Tells whether somebody can answer: a script cannot, and is never waited for."""
+    return sys.stdin.isatty()
+
+
 def _confirm(tables: int) -> None:
     """Asks whether declarations shall be replaced.
 
@@ -125,7 +130,7 @@ def _confirm(tables: int) -> None:
         InvalidParameter: if nobody is there to be asked.
         Exit: if the answer is no.
     """
-    if not sys.stdin.isatty():
+    if not is_asked():
         hint = "Nothing was changed. Look at the difference; to enter it in the book, run: discreet protect --yes"
         raise InvalidParameter("--yes", None, "to be given where nobody can be asked", hint)
     what = "this declaration" if tables == 1 else f"these {tables} declarations"
