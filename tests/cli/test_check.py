@@ -136,11 +136,11 @@ def test_a_table_with_a_budget_of_its_own(folder: Path) -> None:
     assert run("protect").code == 0
 
 
-def test_types_of_fifty_columns_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_of_many_columns_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody wrote the table by hand and left the types out; the command that is named adds them."""
     monkeypatch.chdir(tmp_path)
-    names = [f"x{i}" for i in range(50)]
-    rows = [",".join([f"p{i}", *(str(i * j) for j in range(50))]) for i in range(30)]
+    names = [f"x{i}" for i in range(11)]
+    rows = [",".join([f"p{i}", *(str(i * j) for j in range(11))]) for i in range(30)]
     (tmp_path / "wide.csv").write_text("\n".join([",".join(["patient", *names]), *rows]) + "\n")
     config = tmp_path / "discreet.toml"
     declared = '[tables.people]\nsource = "wide.csv"\nunit = "patient"\n\n[budgets.people]\nepsilon = 1\n'
@@ -151,7 +151,7 @@ def test_types_of_fifty_columns_come_from_the_file(tmp_path: Path, monkeypatch: 
     command = refused.error["Hint"].partition("`discreet ")[2].partition("`")[0].split()
     assert command == ["check", "wide.csv", "--write"]
     done = run(*command)
-    assert (done.code, "the types of 51 columns to [tables.people]" in done.out) == (0, True)
+    assert (done.code, "the types of 12 columns to [tables.people]" in done.out) == (0, True)
     assert config.read_text().startswith(declared)
     assert stat.S_IMODE(config.stat().st_mode) == 0o644  # nothing in it is private
     assert "PRIVATE" not in config.read_text()
