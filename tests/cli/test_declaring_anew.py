@@ -76,8 +76,8 @@ def test_other_commands_name_the_difference_and_the_way(clinic: Path) -> None:
         assert refused.code == 2
         assert NARROWER in refused.err
         assert "discreet protect" in refused.error["Hint"]
-    for command in (("budget",), ("history",), ("verify",)):  # the book is as it was, and so is what they tell
-        assert run(*command).code == 0
+    for name in ("budget", "history", "verify"):  # the book is as it was, and so is what they tell
+        assert run(name).code == 0
     assert head(clinic) == before
 
 
