@@ -343,6 +343,27 @@ def test_what_was_stored_is_not_given_by_whoever_missed_a_change(tmp_path: Path)
             stale.ask(SUM, epsilon=1)
 
 
+def test_a_question_that_has_begun_is_finished_as_it_was_charged(tmp_path: Path) -> None:
+    """Somebody changes the table while it is read: the answer is that of the declaration it was planned by."""
+    path, engine = str(tmp_path / "book"), Spy()
+
+    def change() -> None:
+        engine.before = lambda: None
+        with Curator.for_tests(path, engine=Memory(), bits=SeededBits(7)) as fresh:
+            fresh.protect(CROWD, **DECLARED | WIDER, change=True)
+
+    with curator(ledger=path, engine=engine) as held:
+        expected = held.explain(SUM, epsilon=1).event
+        engine.before = change
+        assert held.ask(SUM, epsilon=1).event == expected
+        with pytest.raises(DeclarationChanged):
+            held.ask(COUNT, epsilon=1)
+        held.protect(CROWD, **DECLARED | WIDER)
+        assert not held.ask(SUM, epsilon=1).replayed  # what was stored meanwhile is of the former declaration
+        assert held.budget("visits").spent == PureDP(2)
+        held.verify()
+
+
 def test_two_who_change_at_once_cannot_both_have_seen_the_same(tmp_path: Path) -> None:
     with curator(ledger=str(tmp_path / "book")) as held:
         seen = held._book.declaration("visits")

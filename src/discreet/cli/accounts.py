@@ -171,7 +171,8 @@ def _what(entry: Entry) -> str:
     content = entry.content
     said = _WORDS.get(entry.kind, _nothing)(content) if entry.about == 0 else f"of entry {entry.about}"
     text = f"{entry.kind} {said}".strip()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    whole = len(text) <= _LONGEST or entry.kind == "attach"  # what was declared anew is told in full
+    return text if whole else f"{text[: _LONGEST - 3]}..."
 
 
 def _cost(entry: Entry) -> str:
