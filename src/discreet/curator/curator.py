@@ -424,13 +424,11 @@ class Curator:
             DeclarationChanged: without `change`, if the table is declared otherwise in the book; it has the difference.
             InvalidParameter: if a declaration does not fit, or the data have a budget in another account.
         """
-        facts: dict[str, Any] = {"types": types, "bounds": bounds, "keys": keys, "domain": domain}
-        facts |= {"max_groups": max_groups, "max_rows": max_rows, "most_rows": most_rows, "neighbours": neighbours}
-        facts |= {"version": version, "identity": identity}
-        replacing = self._book.declaration(name) if change else None
-        self._catalog.protect(
-            source, name=name, unit=unit, account=account, budget=budget, replacing=replacing, **facts
-        )
+        facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
+        facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
+        facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
+        before = self._book.declaration(name) if change else None
+        self._catalog.protect(source, name=name, replacing=before, **facts)
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
