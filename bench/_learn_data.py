@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from _claims import DATA
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,59 @@ PATIENT_TEXTS = {
     "change": ("No", "Ch"),
     "diabetesMed": ("No", "Yes"),
 }
+HEART_NUMBERS = {
+    "age": (20, 90),
+    "trestbps": (80, 200),
+    "chol": (100, 500),
+    "thalach": (60, 210),
+    "oldpeak": (0, 6),
+    "ca": (0, 3),
+}
+HEART_TEXTS = {
+    "sex": ("0.0", "1.0"),
+    "cp": ("1.0", "2.0", "3.0", "4.0"),
+    "fbs": ("0.0", "1.0"),
+    "restecg": ("0.0", "1.0", "2.0"),
+    "exang": ("0.0", "1.0"),
+    "slope": ("1.0", "2.0", "3.0"),
+    "thal": ("3.0", "6.0", "7.0"),
+}
+INSURANCE_NUMBERS = {"age": (18, 65), "bmi": (15, 50), "children": (0, 5)}
+INSURANCE_TEXTS = {
+    "sex": ("female", "male"),
+    "smoker": ("no", "yes"),
+    "region": ("northeast", "northwest", "southeast", "southwest"),
+}
+CENSUS_NUMBERS = {"AGEP": (16, 95), "EDU": (1, 12), "NPF": (1, 10), "NOC": (0, 5)}
+CENSUS_TEXTS = {
+    "SEX": ("1", "2"),
+    "MSP": ("1", "2", "3", "4", "5", "6"),
+    "RAC1P": tuple("123456789"),
+    "HISP": tuple("01234"),
+    "HOUSING_TYPE": ("1", "2", "3"),
+    "OWN_RENT": ("0", "1", "2"),
+    "INDP_CAT": ("N", *(str(code) for code in range(19))),
+    "DREM": ("1", "2"),
+    "DPHY": ("1", "2"),
+    "DEYE": ("1", "2"),
+    "DEAR": ("1", "2"),
+}
+CELL_LIMITS = {  # of a nucleus: mean, standard error, worst
+    "radius": (30, 3, 40),
+    "texture": (40, 5, 50),
+    "perimeter": (200, 22, 250),
+    "area": (2500, 550, 4500),
+    "smoothness": (0.2, 0.04, 0.25),
+    "compactness": (0.4, 0.15, 1.2),
+    "concavity": (0.5, 0.4, 1.3),
+    "concave points": (0.25, 0.06, 0.3),
+    "symmetry": (0.35, 0.08, 0.7),
+    "fractal dimension": (0.1, 0.03, 0.25),
+}
+WINE_LIMITS = (
+    ((10, 15), (0, 6), (1, 4), (10, 30), (70, 170), (0, 4), (0, 6), (0, 0.7), (0, 4), (0, 14), (0, 2), (1, 4))
+    + ((200, 1700),)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,17 +156,84 @@ def patients() -> Data | None:
     parts = [_one_hot(kept, name, values) for name, values in PATIENT_TEXTS.items()]
     parts += [_scaled(kept, name, limits) for name, limits in PATIENT_NUMBERS.items()]
     y = np.array([int(row["readmitted"] != "NO") for row in kept])
-    train = np.array([int(row["patient_nbr"]) % 3 != 0 for row in kept])
+    train = np.arange(len(kept)) % 3 != 0  # their numbers are nearly all multiples of 9
     raw = _raw(kept, [*PATIENT_NUMBERS, *PATIENT_TEXTS])
     norm = math.sqrt(len(PATIENT_TEXTS) + len(PATIENT_NUMBERS) / 2)
     return _cut("diabetes130", np.hstack(parts), y, train, norm=norm, raw=raw, limits=PATIENT_NUMBERS)
 
 
+def heart() -> Data | None:
+    """Whether an angiogram shows a disease, 303 patients; every fourth for the test."""
+    rows = _rows(DATA / "heart_disease" / "processed_cleveland.csv")
+    y = None if rows is None else np.array([int(row["num"] != "0") for row in rows])
+    return _mixed("heart", rows, y, HEART_NUMBERS, HEART_TEXTS)
+
+
+def insurance() -> Data | None:
+    """Whether a year costs more than 10,000, 1,338 people; every fourth for the test."""
+    rows = _rows(DATA / "insurance" / "insurance.csv")
+    y = None if rows is None else np.array([int(float(row["charges"]) > 10_000) for row in rows])
+    return _mixed("insurance", rows, y, INSURANCE_NUMBERS, INSURANCE_TEXTS)
+
+
+def census() -> Data | None:
+    """Whether a grown-up's income is above 50,000, Massachusetts 2019; every fourth for the test."""
+    rows = _rows(DATA / "nist_acs_excerpts" / "ma2019.csv")
+    rows = None if rows is None else [row for row in rows if row["PINCP"] != "N"]
+    y = None if rows is None else np.array([int(float(row["PINCP"]) > 50_000) for row in rows])
+    return _mixed("nist_acs", rows, y, CENSUS_NUMBERS, CENSUS_TEXTS)
+
+
+def _mixed(
+    name: str,
+    rows: list[dict[str, str]] | None,
+    y: NDArray[np.int64] | None,
+    numbers: dict[str, tuple[float, float]],
+    texts: dict[str, tuple[str, ...]],
+) -> Data | None:
+    if rows is None or y is None:
+        return None
+    parts = [_one_hot(rows, column, values) for column, values in texts.items()]
+    parts += [_scaled(rows, column, limits) for column, limits in numbers.items()]
+    norm = math.sqrt(len(texts) + len(numbers) / 2)
+    middles = [
+        {column: row[column] if _is_number(row[column]) else f"{sum(ends) / 2:g}" for column, ends in numbers.items()}
+        | {column: row[column] for column in texts}
+        for row in rows
+    ]
+    train = np.arange(len(y)) % 4 != 0
+    return _cut(name, np.hstack(parts), y, train, norm=norm, raw=_raw(middles, [*numbers, *texts]), limits=numbers)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
 def digits() -> Data:
     """Which digit an 8 by 8 image shows, pixels from -1 to 1."""
     X, y = load_digits(return_X_y=True)
+    return _numbers("digits", X, y, ((0, 16),) * 64)
+
+
+def wine() -> Data:
+    """Which of three growers made a wine, 178 of them."""
+    X, y = load_wine(return_X_y=True)
+    return _numbers("wine", X, y, WINE_LIMITS)
+
+
+def cancer() -> Data:
+    """Whether a tumour is benign, 569 of them."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return _numbers("cancer", X, y, tuple((0, tops[part]) for part in range(3) for tops in CELL_LIMITS.values()))
+
+
+def _numbers(name: str, X: Floats, y: NDArray[np.int64], limits: tuple[tuple[float, float], ...]) -> Data:
+    low, high = np.array(limits, dtype=np.float64).T
+    scaled = 2 * (np.clip(X, low, high) - low) / (high - low) - 1
     train = np.arange(len(y)) % 4 != 0
-    return _cut("digits", X / 8 - 1, y, train, norm=8.0)
+    columns = {f"{place}": pair for place, pair in enumerate(limits)}
+    raw = np.clip(X, low, high).astype(str)
+    return _cut(name, scaled, y, train, norm=math.sqrt(X.shape[1]), raw=raw, limits=columns)
 
 
 def line(seed: int, rows: int = 10_000, features: int = 10) -> Data:
@@ -157,7 +277,7 @@ def _cut(
 def _rows(path: Path) -> list[dict[str, str]] | None:
     if not path.exists():
         return None
-    with gzip.open(path, "rt") as file:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
         return list(csv.DictReader(file))
 
 
@@ -177,7 +297,8 @@ def _one_hot(rows: Sequence[dict[str, str]], name: str, values: Sequence[str]) -
 
 def _scaled(rows: Sequence[dict[str, str]], name: str, limits: tuple[float, float]) -> Floats:
     low, high = limits
-    return np.array([[2 * (min(max(float(row[name]), low), high) - low) / (high - low) - 1] for row in rows])
+    found = [float(row[name]) if _is_number(row[name]) else (low + high) / 2 for row in rows]
+    return (2 * (np.clip(found, low, high) - low) / (high - low) - 1)[:, None]
 
 
 def _binned(rows: Sequence[dict[str, str]], name: str, edges: Sequence[float]) -> Floats:
@@ -189,4 +310,13 @@ def _raw(rows: Sequence[dict[str, str]], names: Sequence[str]) -> NDArray[np.str
     return np.array([[row[name] for name in names] for row in rows])
 
 
-TABLES: dict[str, Callable[[], Data | None]] = {"adult": adult, "diabetes130": patients, "digits": digits}
+TABLES: dict[str, Callable[[], Data | None]] = {
+    "adult": adult,
+    "heart": heart,
+    "insurance": insurance,
+    "diabetes130": patients,
+    "nist_acs": census,
+    "wine": wine,
+    "cancer": cancer,
+    "digits": digits,
+}
