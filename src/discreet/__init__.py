@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from discreet.curator import Answer, Curator
     from discreet.curator.asking.choices import choose_epsilon
+    from discreet.curator.inspection.file_check import check_file
     from discreet.plan.model.schema import Limits
     from discreet.privacy import Budget
     from discreet.remote import connect
@@ -58,6 +59,7 @@ _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
     "Curator": "discreet.curator",
+    "check_file": "discreet.curator.inspection.file_check",
     "choose_epsilon": "discreet.curator.asking.choices",
     "connect": "discreet.remote",
     "Limits": "discreet.plan.model.schema",
@@ -71,6 +73,7 @@ __all__ += [
     "accounting",
     "attacks",
     "audit",
+    "check_file",
     "choose_epsilon",
     "connect",
     "correlation",

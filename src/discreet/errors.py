@@ -38,6 +38,21 @@ class InvalidParameter(DiscreetError, ValueError):
         super().__init__(f"Expected {name}={_short(value)} {condition}." + (f" {hint}" if hint else ""))
 
 
+class DeclarationChanged(InvalidParameter):
+    """A table is declared otherwise than in the book; nothing was changed, and nothing is answered until it agrees.
+
+    >>> raise DeclarationChanged("visits", ["bounds of age: 0 to 120 -> 0 to 110"], "Run: discreet protect")
+    Traceback (most recent call last):
+    discreet.errors.DeclarationChanged: Expected declaration="of table 'visits'" to be as in the book. Changed: bounds \
+of age: 0 to 120 -> 0 to 110. Run: discreet protect
+    """
+
+    def __init__(self, table: str, differences: Iterable[str], how: str) -> None:
+        self.table, self.differences = table, tuple(differences)
+        told = f"Changed: {'; '.join(self.differences)}. {how}"
+        super().__init__("declaration", f"of table {table!r}", "to be as in the book", told)
+
+
 class InvalidValue(DiscreetError, ValueError):
     """A private value cannot be released as it is; the message never repeats the value."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import stat
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,105 @@ def test_a_header_without_types_points_to_check(tmp_path: Path, monkeypatch: pyt
     refused = run("protect")
     assert refused.code == 2
     assert "discreet check" in refused.err
+
+
+LAB = "patient_id,marker,level\n" + "".join(f"p{i},{'xy'[i % 2]},{i / 7:.3f}\n" for i in range(90))
+
+
+def test_a_second_table_is_added_and_nothing_else_is_touched(folder: Path) -> None:
+    config = folder / "discreet.toml"
+    before = f"# our own words stay\r\n{config.read_text()}# and these"
+    config.write_bytes(before.encode())
+    (folder / "lab.csv").write_text(LAB)
+    told = run("check", "lab.csv")
+    assert told.out.splitlines()[-1] == "To add it to discreet.toml, run: discreet check lab.csv --write"
+    done = run("check", "lab.csv", "--write", "--account", "patients")
+    assert done.code == 0, done.err
+    text = config.read_bytes().decode()
+    assert text.startswith(before)
+    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+    added = tomllib.loads(text[len(before) :])
+    assert added["tables"]["lab"]["types"] == {"patient_id": "text", "marker": "text", "level": "float"}
+    assert (added["tables"]["lab"]["account"], "budgets" in added) == ("patients", False)
+    assert "PRIVATE" in text[len(before) :]
+    assert run("protect").code == 0
+    assert run("ask", "SELECT COUNT(*) AS n FROM lab", "--epsilon", "0.1").code == 0
+    again = run("check", "lab.csv", "--write")
+    assert (again.code, "tables.lab" in again.err, "--config" in again.error["Hint"]) == (2, True, True)
+    assert config.read_bytes().decode() == text
+    assert sorted(path.name for path in folder.iterdir() if path.name.endswith(".new")) == []
+
+
+def test_a_table_with_a_budget_of_its_own(folder: Path) -> None:
+    (folder / "lab.csv").write_text(LAB)
+    assert run("check", "lab.csv", "--write", "--name", "lab values").code == 0
+    added = tomllib.loads((folder / "discreet.toml").read_text())
+    assert set(added["budgets"]) == {"patients", "lab values"}
+    assert run("protect").code == 0
+
+
+def test_types_of_many_columns_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody wrote the table by hand and left the types out; the command that is named adds them."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"x{i}" for i in range(11)]
+    rows = [",".join([f"p{i}", *(str(i * j) for j in range(11))]) for i in range(30)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(["patient", *names]), *rows]) + "\n")
+    config = tmp_path / "discreet.toml"
+    declared = '[tables.people]\nsource = "wide.csv"\nunit = "patient"\n\n[budgets.people]\nepsilon = 1\n'
+    config.write_text(declared)
+    config.chmod(0o644)
+    refused = run("protect")
+    assert refused.code == 2
+    command = refused.error["Hint"].partition("`discreet ")[2].partition("`")[0].split()
+    assert command == ["check", "wide.csv", "--write"]
+    done = run(*command)
+    assert (done.code, "the types of 12 columns to [tables.people]" in done.out) == (0, True)
+    assert config.read_text().startswith(declared)
+    assert stat.S_IMODE(config.stat().st_mode) == 0o644  # nothing in it is private
+    assert "PRIVATE" not in config.read_text()
+    assert run("protect").code == 0
+    (tmp_path / "wide.csv").write_text(
+        "\n".join([",".join(["patient", *names, "new"]), *(f"{r},1" for r in rows)]) + "\n"
+    )
+    more = run(*command)
+    assert (more.code, 'new = "int"' in more.err, 'x1 = "int"' in more.err) == (2, True, False)
+
+
+def test_types_of_a_public_table(folder: Path) -> None:
+    (folder / "wards.csv").write_text("ward,floor\nA,1\nB,2\n")
+    with (folder / "discreet.toml").open("a") as out:
+        out.write('\n[public.wards]\nsource = "wards.csv"\n')
+    assert run("check", "wards.csv", "--write").code == 0
+    types = tomllib.loads((folder / "discreet.toml").read_text())["public"]["wards"]["types"]
+    assert types == {"ward": "text", "floor": "int"}
+    assert run("protect").code == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tables = { visits = { source = "visits.csv", unit = "" } }\n',
+        'tables = { lab = { source = "lab.csv", unit = "" } }\n',
+        '[tables]\nlab = { source = "lab.csv", unit = "" }\n',
+        "no toml at all",
+        "tables = 3\n",
+        "budgets = 3\n",
+    ],
+)
+def test_a_file_that_cannot_take_a_section_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab.csv").write_text(LAB)
+    (tmp_path / "discreet.toml").write_text(text)
+    assert run("check", "lab.csv", "--write").code == 2
+    assert (tmp_path / "discreet.toml").read_text() == text
+
+
+def test_a_link_stays_a_link(folder: Path) -> None:
+    (folder / "lab.csv").write_text(LAB)
+    (folder / "discreet.toml").rename(folder / "real.toml")
+    (folder / "discreet.toml").symlink_to("real.toml")
+    assert run("check", "lab.csv", "--write").code == 0
+    assert (folder / "discreet.toml").is_symlink()
+    assert "[tables.lab]" in (folder / "real.toml").read_text()

@@ -153,7 +153,11 @@ def test_other_declarations_than_before(clinic: Path) -> None:
     write(clinic, TOML.replace("max_rows = 1", "max_rows = 5"))
     refused = run("protect")
     assert refused.code == 2
-    assert refused.error["InvalidParameter"].startswith("Expected tables.visits.declaration=")
+    assert refused.error["InvalidParameter"].startswith("Expected --yes=")
+    asked = run("ask", COUNT, "--epsilon", "1")
+    assert asked.code == 2
+    assert asked.error["DeclarationChanged"].startswith("Expected declaration=")
+    assert "max_rows: 1 -> 5" in asked.error["Hint"]
 
 
 CURRENCY = "The currency is fixed"

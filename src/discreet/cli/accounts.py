@@ -16,6 +16,7 @@ from discreet.cli.output import Json, json_text, say
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Balance, Book, Entry, Head, is_there
+from discreet.ledger.redeclaration import attached
 from discreet.ledger.serialization import read_loss, write_loss
 from discreet.privacy import Budget
 from discreet.report.display import Display, printable
@@ -170,7 +171,8 @@ def _what(entry: Entry) -> str:
     content = entry.content
     said = _WORDS.get(entry.kind, _nothing)(content) if entry.about == 0 else f"of entry {entry.about}"
     text = f"{entry.kind} {said}".strip()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    whole = len(text) <= _LONGEST or entry.kind == "attach"  # what was declared anew is told in full
+    return text if whole else f"{text[: _LONGEST - 3]}..."
 
 
 def _cost(entry: Entry) -> str:
@@ -203,7 +205,7 @@ def _asked(asked: dict[str, Any]) -> str:
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "open": lambda content: f"with {_budget(content['account'])}",
-    "attach": lambda content: f"{content['table']} {content['version']}",
+    "attach": attached,
     "amend": lambda content: f"to {_budget(content)}",
     "renew": lambda content: f"with {_budget(content)}",
     "appoint": lambda content: f"{content['name']} as {content['role']}",

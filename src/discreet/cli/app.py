@@ -40,7 +40,7 @@ COMMANDS = {
     ),
     "protect": Late(
         "discreet.cli.declarations:protect",
-        "Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing.",
+        "Open the declared accounts, attach the tables, appoint the analysts; show and enter what is declared anew.",
     ),
     "postgres-role": Late(
         "discreet.cli.postgres_role:postgres_role",

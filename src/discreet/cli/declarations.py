@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.output import say
-from discreet.curator.config.toml_file import FILE, load
+from discreet.cli.output import WRONG_USAGE, say
+from discreet.curator.config.declared_changes import TableChange, declared_changes
+from discreet.curator.config.enrolment import check_sources
+from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.report.display import printable
@@ -89,10 +93,53 @@ def init(*, config: ConfigFile = HERE) -> None:
     say(f"Wrote {config}. Declare your tables in it, then run: discreet protect")
 
 
-def protect(*, config: ConfigFile = HERE) -> None:
-    """Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing."""
+Yes = Annotated[bool, typer.Option("--yes", help="Enter changed declarations without asking.")]
+
+
+def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
+    """Open the declared accounts, attach the tables, appoint the analysts; show and enter what is declared anew."""
     declared = load(config)
-    Curator.from_config(config).close()
+    check_sources(declared)
+    changes = declared_changes(declared)
+    _show(changes)
+    replacing = {change.table: change.before for change in changes if change.declared}
+    if replacing and not yes:
+        _confirm(len(replacing))
+    Curator.from_config(config, replacing=replacing).close()
+    Console().print(_protected(declared))
+    say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")
+
+
+def _show(changes: Sequence[TableChange]) -> None:
+    """Prints what is declared otherwise than in the book, or is about other data."""
+    for change in changes:
+        say(f"Table {change.table} differs from the book:")
+        for line in (*change.declared, *change.data):
+            say(f"  {line}")
+
+
+def is_asked() -> bool:
+    """Tells whether somebody can answer: a script cannot, and is never waited for."""
+    return sys.stdin.isatty()
+
+
+def _confirm(tables: int) -> None:
+    """Asks whether declarations shall be replaced.
+
+    Raises:
+        InvalidParameter: if nobody is there to be asked.
+        Exit: if the answer is no.
+    """
+    if not is_asked():
+        hint = "Nothing was changed. Look at the difference; to enter it in the book, run: discreet protect --yes"
+        raise InvalidParameter("--yes", None, "to be given where nobody can be asked", hint)
+    what = "this declaration" if tables == 1 else f"these {tables} declarations"
+    if not typer.confirm(f"Enter {what} in the book? Answers that were stored before stay as they were."):
+        say("Nothing was changed.")
+        raise typer.Exit(WRONG_USAGE)
+
+
+def _protected(declared: Config) -> Table:
     drawn = Table(highlight=False)
     for heading in ("table", "account", "unit", "budget"):
         drawn.add_column(heading)
@@ -102,5 +149,4 @@ def protect(*, config: ConfigFile = HERE) -> None:
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
     for public in declared.public:
         drawn.add_row(Text(printable(public.name)), "", "", "public")
-    Console().print(drawn)
-    say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")
+    return drawn

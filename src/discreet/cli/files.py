@@ -11,6 +11,7 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say, stages
+from discreet.curator.inspection.config_addition import addition, write_addition
 from discreet.curator.inspection.file_check import FileCheck, check_file, mend_file
 from discreet.curator.inspection.proposed_config import proposed_config, table_name
 from discreet.errors import InvalidParameter
@@ -21,7 +22,10 @@ Name = Annotated[str | None, typer.Option(help="How questions will call the tabl
 Mended = Annotated[
     Path | None, typer.Option("--mend", metavar="COPY", help="Write a copy that can be read, and check that.")
 ]
-Write = Annotated[bool, typer.Option("--write", help="Write a discreet.toml to read through, change and protect with.")]
+Account = Annotated[str, typer.Option(help="With --write: whose budget the table shares; one of its own unless given.")]
+Write = Annotated[
+    bool, typer.Option("--write", help="Write a discreet.toml, or add the table, or types it lacks, to the one there.")
+]
 
 
 def check(
@@ -31,6 +35,7 @@ def check(
     name: Name = None,
     mend: Mended = None,
     write: Write = False,
+    account: Account = "",
     config: ConfigFile = HERE,
 ) -> None:
     """Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows."""
@@ -43,23 +48,33 @@ def check(
     elif found.mends:
         say(f"To write a copy that is read, run: discreet check {shlex.quote(str(file))} --mend {_copy_name(file)}")
     if write:
-        _write(config, found, name or table_name(path))
-        say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
+        _write(config, found, name, account)
     elif found.columns:
         again = f"discreet check {shlex.quote(str(path))} {_unit_option(found)}--write"
-        say(f"To write a discreet.toml for it, run: {again}")
+        what = "add it to" if config.exists() else "write"
+        say(f"To {what} {'a discreet.toml for it' if what == 'write' else config}, run: {again}")
 
 
-def _write(config: Path, found: FileCheck, name: str) -> None:
-    """A new file for its owner: comments in it may be private."""
-    text = proposed_config(found, name=name, folder=config.absolute().parent)
-    try:
-        handle = os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        hint = "It is left as it is; write to another file with --config, and copy what you need."
-        raise InvalidParameter("config", str(config), "not to exist yet", hint) from None
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
+def _write(config: Path, found: FileCheck, name: str | None, account: str) -> None:
+    """A new file for its owner, since comments in it may be private; or sections at the end of one that is there."""
+    folder = config.absolute().parent
+    if config.exists():
+        more = addition(_read(config), found, folder=folder, name=name, account=account)
+        write_addition(config, more)
+        shown = " Only its owner may read the file now." if more.private else ""
+        say(f"Added {more.what} of {config}.{shown} Read it, change it, then run: discreet protect")
+        return
+    text = proposed_config(found, name=name or table_name(found.path), folder=folder, account=account)
+    with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write(text)
+    say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
+
+
+def _read(config: Path) -> str:
+    try:
+        return config.read_bytes().decode("utf-8")  # line ends stay as they are
+    except UnicodeDecodeError:
+        raise InvalidParameter("config", str(config), "to be a text in UTF-8", "Name another file.") from None
 
 
 def _unit_option(found: FileCheck) -> str:

@@ -26,7 +26,7 @@ from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
-from discreet.curator.config.enrolment import declared_in, enrol
+from discreet.curator.config.enrolment import NOTHING, Replacing, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
@@ -97,12 +97,17 @@ class Curator:
         return curator
 
     @classmethod
-    def from_config(cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True) -> Curator:
-        """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book."""
+    def from_config(
+        cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True, replacing: Replacing = NOTHING
+    ) -> Curator:
+        """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book.
+
+        Tables may be declared anew, if they are declared in the book as `replacing` tells by name.
+        """
         declared = declared_in(path, opening=opening)
         curator = cls(declared.ledger, engine=engine or engine_at(declared.engine), today=declared.today)
         try:
-            enrol(declared, curator._catalog, curator._book)
+            enrol(declared, curator._catalog, curator._book, replacing=replacing)
         except BaseException:
             curator.close()
             raise
@@ -389,10 +394,12 @@ class Curator:
         identity: str | None = None,
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
+        change: bool = False,
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
 
-        The same file, or object, in another account is refused: its people would get a second budget.
+        The same file, or object, in another account is refused: its people would get a second budget. Columns, types,
+        bounds, keys and limits may be declared anew with `change`; who is protected never (`ledger.redeclaration`).
 
         Args:
             source: what the engine can read: a path, a frame, the address of a table of a server.
@@ -411,27 +418,17 @@ class Curator:
             identity: a name for the data themselves: tables of one identity share an account, copies too.
             most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, nobody's privacy is.
             domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
+            change: whether other declarations than those in the book take their place, as an entry of their own.
 
         Raises:
+            DeclarationChanged: without `change`, if the table is declared otherwise in the book; it has the difference.
             InvalidParameter: if a declaration does not fit, or the data have a budget in another account.
         """
-        self._catalog.protect(
-            source,
-            name=name,
-            unit=unit,
-            account=account,
-            budget=budget,
-            types=types,
-            bounds=bounds,
-            keys=keys,
-            max_groups=max_groups,
-            max_rows=max_rows,
-            neighbours=neighbours,
-            version=version,
-            identity=identity,
-            most_rows=most_rows,
-            domain=domain,
-        )
+        facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
+        facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
+        facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
+        before = self._book.declaration(name) if change else None
+        self._catalog.protect(source, name=name, replacing=before, **facts)
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountState, Member, Role
 from discreet.ledger.entry import Entry
+from discreet.ledger.redeclaration import is_of_same_people
 from discreet.ledger.serialization import canonical, parsed, read_loss
 from discreet.ledger.store.base import Kept, Place, as_text
 from discreet.ledger.tallies import Price, Tallies
@@ -164,9 +165,14 @@ def _open(states: States, entry: Entry) -> None:
 
 
 def _attach(states: States, entry: Entry) -> None:
-    """Files and identity are written only where an entry tells them: older books have none, and read as they were."""
+    """Files and identity are written only where an entry tells them: older books have none, and read as they were.
+
+    Raises:
+        LedgerTampered: if a table leaves its account, or is declared anew without saying so or for other people.
+    """
     content = entry.content
     known = table(states, content["table"]) or {"versions": []}
+    _check_attachment(known, entry)
     versions, version = known["versions"], content["version"]
     state = {
         "account": entry.account,
@@ -177,6 +183,16 @@ def _attach(states: States, entry: Entry) -> None:
     identity = content.get("identity") or known.get("identity")
     more = {**({"files": files} if files else {}), **({"identity": identity} if identity else {})}
     states.put((("table", content["table"]), canonical({**state, **more})))
+
+
+def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
+    before, after = known.get("declaration"), entry.content["declaration"]
+    if known.get("account", entry.account) != entry.account:
+        raise LedgerTampered(entry.sequence, "moves a table to another account")
+    if before not in (None, after) and entry.content.get("before") != before:
+        raise LedgerTampered(entry.sequence, "declares a table anew without telling what it replaces")
+    if before not in (None, after) and not is_of_same_people(str(before), after):
+        raise LedgerTampered(entry.sequence, "declares a table anew for other people")
 
 
 def _amend(states: States, entry: Entry) -> None:

@@ -18,6 +18,7 @@ from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Balance, Role, same_currency
 from discreet.ledger.journal import Journal
+from discreet.ledger.redeclaration import check_same_people, require_seen
 from discreet.ledger.serialization import name, parsed, text, write_loss
 from discreet.ledger.store.base import VERSIONS, Transaction
 from discreet.ledger.tallies import rules
@@ -77,9 +78,10 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
         origin: where its data come from.
 
     Raises:
-        InvalidParameter: naming the other account; or if the table has another identity.
+        InvalidParameter: naming the other account; or if the table itself has another account or identity.
     """
     own = known.get(table, {})
+    _check_same_account(own, table, account)
     identity = origin.identity or own.get("identity", "")
     if own.get("identity", identity) != identity:
         raise InvalidParameter("identity", identity, f"to be {own['identity']!r}, as declared before")
@@ -153,9 +155,10 @@ class Stewardship:
         declaration: str,
         version: str = "",
         origin: Origin = NOWHERE,
+        replacing: str | None = None,
         by: str = policy.OWNER,
     ) -> None:
-        """Puts a table, or a new declared version of it, under an account; doing it again changes nothing.
+        """Puts a table, a new version or another declaration of it under an account; again, it changes nothing.
 
         Args:
             table: its name, one in the whole book.
@@ -163,11 +166,13 @@ class Stewardship:
             declaration: everything the steward declared about it, as canonical JSON.
             version: as the steward declared it; never a function of the content.
             origin: where its data come from.
+            replacing: the declaration in the book that this one takes the place of, as the steward has seen it.
             by: the steward.
 
         Raises:
-            InvalidParameter: if the account is unknown, the table has another account, declaration or identity, or its
-                data are those of a table in another account.
+            DeclarationChanged: if the table is declared otherwise in the book, and that is not what is replaced.
+            InvalidParameter: if the account is unknown, the table has another account or identity, its data are those
+                of a table in another account, or others than before would be protected (`ledger.redeclaration`).
             NotPermitted: if somebody else than a steward would attach something new.
         """
         called, owner, steward = name(table=table), name(account=account), name(by=by)
@@ -177,8 +182,10 @@ class Stewardship:
                 raise policy.unknown(owner)
             known = changes.table(rows, called)
             if known is not None:
-                _check_same_table(known, called, owner, declaration)
-                if version in known["versions"] and origin.is_told(known):
+                _check_same_account(known, called, owner)
+                if known["declaration"] != declaration:
+                    body |= _replaced(tables(rows), called, declaration, replacing)
+                elif version in known["versions"] and origin.is_told(known):
                     return
             require_one_budget(tables(rows), called, owner, origin)
             policy.require_steward(rows, owner, steward, "attach tables")
@@ -282,18 +289,20 @@ def _same_account(
     return known
 
 
-def _check_same_table(known: dict[str, Any], table: str, account: str, declaration: str) -> None:
-    if known["account"] != account:
+def _check_same_account(known: TableRecord, table: str, account: str) -> None:
+    if known.get("account", account) != account:
         raise InvalidParameter(
             "account",
             account,
             f"to be {known['account']!r}, the account of table {table!r}",
-            "Every version of a table stays in its account.",
+            "Every version of a table stays in its account: what was spent on its people is written there.",
         )
-    if known["declaration"] != declaration:
-        raise InvalidParameter(
-            "declaration",
-            f"of table {table!r}",
-            "to be as it was declared before",
-            "Use the same declarations, or another name for another table in the same account.",
-        )
+
+
+def _replaced(known: Mapping[str, TableRecord], table: str, declaration: str, replacing: str | None) -> dict[str, str]:
+    """What an entry says of the declaration that another one takes the place of."""
+    declared = {other: told["declaration"] for other, told in known.items()}
+    before = declared.pop(table)
+    check_same_people(table, before, declaration, declared)
+    require_seen(table, before, declaration, replacing)
+    return {"before": before}

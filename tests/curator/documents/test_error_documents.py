@@ -22,6 +22,7 @@ SPECIMENS: list[DiscreetError] = [
     errors.InvalidParameter("epsilon", Fraction(-1, 3), "> 0"),
     errors.InvalidParameter("epsilon", float("-inf"), "> 0"),
     errors.InvalidParameter("epsilon", (1, None, True), "> 0"),
+    errors.DeclarationChanged("visits", ["max_rows: 1 -> 2", "column a (int): added"], "Run: discreet protect"),
     errors.InvalidValue("to be finite", "Clip it."),
     errors.UnsupportedEvent(Gaussian(1), "zCDP", "Use another."),
     errors.InsufficientBudget(Budget(epsilon=1), LEFT, "Ask for less."),

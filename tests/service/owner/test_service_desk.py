@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import (
+    DeclarationChanged,
     DiscreetError,
     InvalidParameter,
     KeyConflict,
@@ -169,7 +170,33 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
             book.stewardship.appoint("ana", "analyst", account="beds")
             answer = await made.perform(STELLA, ask("SELECT COUNT(*) AS n FROM beds"))
             assert len(answer["rows"]) == 1
-        async with desk(folder) as (made, _):  # it is there after a restart
+            await check_declaring_anew(made, book, {**declared, "bounds": {"days": [0, 60]}})
+        async with desk(folder) as (made, book):  # it is there after a restart, as it was declared last
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
+            answer = await made.perform(STELLA, ask("SELECT SUM(days) AS n FROM beds WHERE days > 1"))
+            assert len(answer["rows"]) == 1
+            book.verify()
 
     run(protecting())
+
+
+async def check_declaring_anew(made: ServiceDesk, book: Book, wider: dict[str, Any]) -> None:
+    """The difference must have been seen; then it is the steward's entry, and every worker that comes knows it."""
+
+    def protect(**more: Any) -> Work:
+        return Work(operation=Operation.PROTECT, arguments={**wider, **more})
+
+    before = book.head()
+    changed = await refused(made, STELLA, protect())
+    assert isinstance(changed, DeclarationChanged)
+    assert list(changed.differences) == ["bounds of days: 0 to 30 -> 0 to 60"]
+    for seen in ([], ["bounds of days: 0 to 30 -> 0 to 40"], True):
+        assert isinstance(await refused(made, STELLA, protect(change=seen)), DeclarationChanged)
+    assert book.head() == before
+    await made.perform(STELLA, protect(change=list(changed.differences)))
+    entry = book.history("beds")[-1]
+    assert (entry.kind, entry.who, "before" in entry.content) == ("attach", "stella", True)
+    answer = await made.perform(STELLA, ask("SELECT SUM(days) AS n FROM beds"))
+    assert len(answer["rows"]) == 1
+    of_the_file = protect(name="visits", change=["max_rows: 1 -> 2"])
+    assert "discreet protect" in (await refused(made, STELLA, of_the_file)).hint  # type: ignore[attr-defined]

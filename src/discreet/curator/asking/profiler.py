@@ -60,6 +60,7 @@ class Profiler:
             InvalidParameter: if something is not a column of it, or cannot be counted.
         """
         schema = self._catalog.schema(table)
+        self._catalog.require_current([schema.name])
         sets = None if by is None else [(one,) if isinstance(one, str) else tuple(one) for one in by]
         for option, names in (("columns", columns or ()), ("by", [name for one in sets or () for name in one])):
             for name in names:

@@ -17,8 +17,9 @@ from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
-from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.ledger.redeclaration import differences
 from discreet.ledger.stewardship import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.relation_schema import describe, owned
@@ -120,8 +121,12 @@ class Catalog:
         identity: str | None = None,
         most_rows: int | None = None,
         domain: Mapping[str, tuple[End, End]] | None = None,
+        replacing: str | None = None,
     ) -> None:
-        """Puts a table under an account; see `Curator.protect`."""
+        """Puts a table under an account; see `Curator.protect`.
+
+        What stands in the book may be replaced if it is `replacing`, the declaration that the steward has seen.
+        """
         self._check_name(name, others=self._public)
         check.label(version=version)
         columns = columns_of(self._engine, source, types)
@@ -143,7 +148,7 @@ class Catalog:
         origin = self._origin_with_one_budget(name, source, account, identity)
         self._engine.register(name, source, columns)
         try:
-            self._attach(schema, account, budget, origin)
+            self._attach(schema, account, budget, origin, replacing)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
                 self._engine.register(name, *self._sources[name])
@@ -152,7 +157,9 @@ class Catalog:
         pays = Terms.of(1, None, self._book.account(account).budget).delta > 0
         self._protected[name] = replace(schema, private_groups=pays)
 
-    def _attach(self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin) -> None:
+    def _attach(
+        self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin, replacing: str | None
+    ) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
         if schema.parts:
@@ -162,7 +169,12 @@ class Catalog:
         self._book.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
         declared = declaration(schema)
         self._book.stewardship.attach(
-            schema.name, account=account, declaration=declared, version=schema.version, origin=origin
+            schema.name,
+            account=account,
+            declaration=declared,
+            version=schema.version,
+            origin=origin,
+            replacing=replacing,
         )
         self._accounts[schema.name] = account
 
@@ -241,6 +253,24 @@ class Catalog:
             raise UnsupportedQuery(f"Table {name!r} needs no private answer.", "It is public: query it directly.")
         raise UnknownTable(name, self._protected)
 
+    def require_current(self, names: Iterable[str]) -> None:
+        """Lets pass tables that are declared here as in the book; others were declared anew since.
+
+        A question that begins after a change is in the book is not answered under the former declaration. One that
+        began before may still be: all of it, its price included, follows from the declaration that it began with.
+
+        Raises:
+            DeclarationChanged: with the difference.
+        """
+        for name in names:
+            schema = self._protected.get(name)
+            if schema is None:
+                continue
+            present, own = self._book.declaration(name), declaration(schema)
+            if present is not None and present != own:
+                hint = "It was declared anew since this curator was opened: protect it as it is declared now."
+                raise DeclarationChanged(name, differences(own, present), hint)
+
     def source(self, name: str) -> Any:
         """Returns what a protected table was made of.
 
@@ -308,7 +338,7 @@ class Catalog:
         except UnknownTable as unknown:
             self.schema(unknown.name)
             raise
-        self._check_engine(rows.schema.name, rows.relation, (rows.relation, rows.columns))
+        self._check_readable(rows.schema.name, rows.relation, (rows.relation, rows.columns))
         return rows
 
     def bind(self, plan: Question) -> BoundQuestion:
@@ -320,14 +350,15 @@ class Catalog:
         """
         self._check_one_account(plan)
         for one in (plan, *plan.beside):
-            self._check_engine(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
+            self._check_readable(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
         return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
 
-    def _check_engine(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
-        """Refuses what the engine cannot compute, whatever the rows are."""
+    def _check_readable(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
+        """Refuses what the engine cannot compute, whatever the rows are, and tables that were declared anew since."""
         names = {table, *(() if source is None else tables(source))}
+        self.require_current(sorted(names))
         self._engine.check(names, tuple(expressions_in(computed)))
 
     def _check_one_account(self, plan: Question) -> None:

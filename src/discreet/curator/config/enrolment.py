@@ -9,13 +9,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
-from discreet.errors import InvalidParameter
+from discreet.errors import DeclarationChanged, InvalidParameter
 from discreet.ledger import Book, Role, is_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
@@ -71,7 +72,21 @@ def check_known(config: Config) -> None:
             raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
 
 
-def enrol(config: Config, catalog: Catalog, book: Book, *, book_decides: bool = False) -> None:
+Replacing = Mapping[str, str]
+"""Of tables that are declared anew, by name, the declarations in the book that a steward has seen."""
+
+NOTHING: Replacing = {}
+"""No table is declared anew."""
+
+
+def enrol(
+    config: Config,
+    catalog: Catalog,
+    book: Book,
+    *,
+    book_decides: bool = False,
+    replacing: Replacing = NOTHING,
+) -> None:
     """Hands every declaration of a file to a catalog and its book.
 
     Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
@@ -83,8 +98,10 @@ def enrol(config: Config, catalog: Catalog, book: Book, *, book_decides: bool = 
         book: of the accounts.
         book_decides: whether budgets and caps that are in the book stay as they are, whatever the file says: stewards
             change them elsewhere, and the file tells what they were at first.
+        replacing: tables that may be declared anew.
 
     Raises:
+        DeclarationChanged: if another table is declared otherwise than in the book.
         InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
             one in the book.
     """
@@ -95,8 +112,9 @@ def enrol(config: Config, catalog: Catalog, book: Book, *, book_decides: bool = 
     for public in config.public:
         register(catalog, public)
     for table in config.tables:
-        with _naming(f"tables.{table.name}", account=table.account):
-            _protect(catalog, table, None if book_decides and table.account in known else config.budgets[table.account])
+        with naming(f"tables.{table.name}", account=table.account):
+            own = None if book_decides and table.account in known else config.budgets[table.account]
+            _protect(catalog, table, own, replacing.get(table.name))
     for analyst in config.analysts:
         if not (book_decides and book.role(analyst.account, analyst.name)):
             _appoint(book, analyst)
@@ -115,17 +133,18 @@ class Registry(Protocol):
 
 def register(registry: Registry, public: PublicTable) -> None:
     """Registers a public table of a file."""
-    with _naming(f"public.{public.name}"):
+    with naming(f"public.{public.name}"):
         registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
 
 
-def _protect(catalog: Catalog, table: Table, budget: Loss | None) -> None:
+def _protect(catalog: Catalog, table: Table, budget: Loss | None, replacing: str | None = None) -> None:
     catalog.protect(
         str(table.source),
         name=table.name,
         unit=table.unit,
         account=table.account,
         budget=budget,
+        replacing=replacing,
         **table.declared,
     )
 
@@ -145,10 +164,13 @@ def _check_budget(account: str, declared: Loss, present: Loss) -> None:
 
 
 @contextmanager
-def _naming(place: str, *, account: str = "") -> Iterator[None]:
+def naming(place: str, *, account: str = "") -> Iterator[None]:
     """Errors name the key of the file, not the argument of a function."""
     try:
         yield
+    except DeclarationChanged as error:
+        hint = "Run `discreet protect` to look at the change and enter it in the book; nothing else does."
+        raise DeclarationChanged(error.table, error.differences, hint) from None
     except InvalidParameter as error:
         key = _KEYS.get(error.name, error.name)
         name = f"budgets.{account}" if key == "budget" else f"{place}.{key}"
@@ -166,14 +188,21 @@ def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None
     """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
     if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
         return
-    with _naming(place):
+    with naming(place):
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
-        look = f"`discreet check {shlex.quote(source.paths[0].name)}` looks into the file and proposes them"
-        hint = (
-            f"CSV carries no types. {look}; or paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        look = (
+            f"`discreet check {shlex.quote(str(_from_here(source.paths[0])))} --write` looks into the file, adds them"
         )
+        pasted = f"paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        hint = f"CSV carries no types. {look} at the end of discreet.toml and leaves the rest as it is; or {pasted}"
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
+
+
+def _from_here(path: Path) -> Path:
+    """A file as it is called in the current folder, if it is in there."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def types_line(header: tuple[str, ...]) -> str:

@@ -63,6 +63,11 @@ class FileCheck(Displayed):
     troubles: tuple[str, ...] = ()
 
     @property
+    def types(self) -> dict[str, str]:
+        """The types that read its columns, as `Curator.protect` takes them; chosen after a look at the data."""
+        return {name: column.proposal.type.value for name, column in self.columns.items()}
+
+    @property
     def mends(self) -> bool:
         """Whether something in it can be written so that it is read."""
         unreadable = self.encoding is not None and not self.encoding.is_readable

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from discreet.curator.config.enrolment import toml_key
@@ -27,6 +27,10 @@ _HEAD = """\
 
 ledger = "discreet.ledger"
 """
+_ADDED = """\
+# Proposed by `discreet check`: read every line, and change what is wrong. Lines marked PRIVATE were read from the data,
+# for your eyes: write what you would know without the file instead, or delete them, before anybody else sees this.
+"""
 _PRIVATE = "PRIVATE: read from the data"
 
 
@@ -40,31 +44,68 @@ def table_name(path: Path) -> str:
     return words if words[0].isalpha() else f"t_{words}"
 
 
-def proposed_config(found: FileCheck, *, name: str, folder: Path) -> str:
+def proposed_config(found: FileCheck, *, name: str, folder: Path, account: str = "") -> str:
     """Returns the text of a discreet.toml in a folder, for a file that was looked through.
 
     Raises:
         InvalidParameter: if the file cannot be read as it is, or nobody says whose rows they are.
     """
-    if not found.columns:
-        hint = f"{found.troubles[0]}{' Write a copy that is, with --mend COPY.csv.' if found.mends else ''}"
-        raise InvalidParameter("file", found.path.name, "to be a table that can be read", hint)
+    table = proposed_table(found, name=name, folder=folder, account=account)
+    return "\n".join((_HEAD, table.removeprefix(f"{_ADDED}\n"), proposed_budget(account or name)))
+
+
+def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = "") -> str:
+    """Returns the sections of a table as they are added to a discreet.toml in a folder.
+
+    Raises:
+        InvalidParameter: if the file cannot be read as it is, or nobody says whose rows they are.
+    """
+    require_columns(found)
     if found.unit is None:
         hint = (
             "No column is named like ids of people. Name it with --unit, or pass --unit '' if each row is one person."
         )
         raise InvalidParameter("--unit", None, "to be given", hint)
     table = f"tables.{toml_key(name)}"
-    lines = [_HEAD, f"[{table}]", f"source = {_quoted(_relative(found.path, folder))}", *_unit(found)]
-    lines += ["", f"[{table}.types]", *(f'{toml_key(n)} = "{c.proposal.type.value}"' for n, c in found.columns.items())]
+    lines = [_ADDED, f"[{table}]", f"source = {_quoted(_relative(found.path, folder))}", *_unit(found)]
+    lines += [f"account = {_quoted(account)}"] if account else []
+    lines += ["", proposed_types(found, table).rstrip("\n")]
     lines += ["", f"[{table}.bounds]", *_bounds(found)]
     lines += ["", f"[{table}.keys]", *_keys(found)]
-    lines += ["", f"[budgets.{toml_key(name)}]"]
-    lines += [_noted('epsilon = "1"', "what all answers together may tell about one person: a decision of yours")]
-    lines += [
-        _noted('delta = "1e-6"', "needed for groups that are not declared; far below one in the number of people")
-    ]
     return "\n".join((*lines, ""))
+
+
+def require_columns(found: FileCheck) -> None:
+    """Refuses a file that cannot be read as it is.
+
+    Raises:
+        InvalidParameter: with what is wrong.
+    """
+    if not found.columns:
+        hint = f"{found.troubles[0]}{' Write a copy that is, with --mend COPY.csv.' if found.mends else ''}"
+        raise InvalidParameter("file", found.path.name, "to be a table that can be read", hint)
+
+
+def proposed_types(found: FileCheck, table: str) -> str:
+    """Returns the section of a table's types; `table` is its place in the file, such as "tables.visits"."""
+    return "\n".join((f"[{table}.types]", *types_lines(found.types), ""))
+
+
+def types_lines(types: Mapping[str, str]) -> list[str]:
+    """Returns columns with their types, a line of TOML for each.
+
+    >>> types_lines({"age": "int", "ward no": "text"})
+    ['age = "int"', '"ward no" = "text"']
+    """
+    return [f'{toml_key(name)} = "{kind}"' for name, kind in types.items()]
+
+
+def proposed_budget(account: str) -> str:
+    """Returns the section of an account's budget."""
+    told = "what all answers together may tell about one person: a decision of yours"
+    lines = [f"[budgets.{toml_key(account)}]", _noted('epsilon = "1"', told)]
+    told = "needed for groups that are not declared; far below one in the number of people"
+    return "\n".join((*lines, _noted('delta = "1e-6"', told), ""))
 
 
 def _unit(found: FileCheck) -> Iterator[str]:

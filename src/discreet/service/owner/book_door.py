@@ -157,6 +157,10 @@ class BookDoor:
         """Returns what the book says of every table."""
         return {table: dict(told) for table, told in self._book.origins().items()}
 
+    def declaration(self, table: str) -> str | None:
+        """Returns how a table is declared now."""
+        return self._book.declaration(table)
+
     def balance(self, account: str, whose: str) -> dict[str, Any]:
         """Returns the figures of an account, or of whoever asks."""
         who = {"analyst": self._analyst} if whose == "analyst" else {}
@@ -256,11 +260,25 @@ class BookDoor:
         )
         return opened.write()
 
-    def attach(self, table: str, account: str, declaration: str, version: str, origin: dict[str, Any]) -> None:
-        """Puts a table under an account in the steward's name."""
-        whence = Origin.of(origin.get("files"), origin.get("identity"))
+    def attach(
+        self,
+        table: str,
+        account: str,
+        *,
+        declaration: str,
+        version: str,
+        origin: dict[str, Any],
+        replacing: str | None = None,
+    ) -> None:
+        """Puts a table under an account in the steward's name, or another declaration of it."""
         self._book.stewardship.attach(
-            table, account=account, declaration=declaration, version=version, origin=whence, by=self._analyst
+            table,
+            account=account,
+            declaration=declaration,
+            version=version,
+            origin=Origin.of(origin.get("files"), origin.get("identity")),
+            replacing=replacing,
+            by=self._analyst,
         )
 
     def appoint(self, who: str, account: str, role: str, cap: Any) -> None:
@@ -273,7 +291,7 @@ class BookDoor:
 
 
 _READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
-_READING += ("balance", "role", "allotted", "capped")
+_READING += ("balance", "role", "allotted", "capped", "declaration")
 _SPENDING = ("charge", "claim", "answer", "interrupt", "fail", "store_answer", "store_beside", "beside")
 _STEWARDS = ("open_account", "attach", "appoint", "allot")
 

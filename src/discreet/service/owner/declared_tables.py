@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.service.desk import Document
 
@@ -40,11 +41,11 @@ class DeclaredTables:
     def add(self, declared: Document) -> None:
         """Keeps one more declaration, durably, in the place of an earlier one of the same table.
 
-        The budget is left out: it is in the book, and may have been amended since.
+        The budget is left out: it is in the book, and may have been amended since. What a change was, the book tells.
         """
-        kept = {name: value for name, value in declared.items() if name != "budget"}
-        others = [each for each in self.read() if each["name"] != declared["name"]]
-        text = json.dumps({"version": 1, "tables": [*others, kept]}, indent=1)
+        kept = {name: value for name, value in declared.items() if name not in ("budget", "change")}
+        known = {each["name"]: each for each in self.read()} | {declared["name"]: kept}  # in its former place: others
+        text = json.dumps({"version": 1, "tables": list(known.values())}, indent=1)  # may be on a way over it
         fresh = self._path.with_name(f"{self._path.name}.new")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as out:
@@ -52,3 +53,14 @@ class DeclaredTables:
             out.flush()
             os.fsync(out.fileno())
         fresh.replace(self._path)
+
+
+def require_of_the_service(table: str, config: str) -> None:
+    """Refuses to declare a table anew here that the file declares: every worker would find two declarations.
+
+    Raises:
+        InvalidParameter: with the way that there is.
+    """
+    if any(declared.name == table for declared in load(config).tables):
+        hint = f"Change it in {Path(config).name}, run `discreet protect`, and start the service again."
+        raise InvalidParameter("name", table, "to be a table that was protected here", hint)

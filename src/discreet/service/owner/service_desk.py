@@ -27,7 +27,7 @@ from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
-from discreet.service.owner.declared_tables import DeclaredTables
+from discreet.service.owner.declared_tables import DeclaredTables, require_of_the_service
 from discreet.service.owner.lane import Lane
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.release_times import release_time
@@ -282,6 +282,8 @@ class ServiceDesk:
 
     async def _done(self, running: OpenRequest) -> Document:
         way, work = self._ways[running.work.operation], running.work
+        if work.operation is Operation.PROTECT and work.arguments.get("change") is not None:
+            require_of_the_service(str(work.arguments.get("name")), self._config)
         door = BookDoor(
             self._book,
             analyst=running.caller.name,

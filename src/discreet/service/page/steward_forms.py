@@ -75,6 +75,8 @@ class Declaration:
     neighbours: str = ""
     version: str = ""
     columns: tuple[DeclaredColumn, ...] = ()
+    change: tuple[str, ...] = ()
+    """How it differs from the declaration in the book, as the steward was shown."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -134,6 +136,7 @@ class Declaration:
             "max_rows": self.max_rows,
             "neighbours": self.neighbours or None,
             "version": self.version or None,
+            "change": list(self.change) or None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -169,6 +172,7 @@ def declaration(visit: Visit) -> Declaration:
         neighbours=visit.text("neighbours"),
         version=visit.text("version"),
         columns=columns,
+        change=tuple(visit.form.getlist("seen")) if visit.text("change") else (),
     )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from discreet.curator.documents.book_documents import read_balance
 from discreet.curator.documents.error_documents import read_error
-from discreet.errors import DiscreetError, InvalidParameter
+from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.ledger import Account, Balance, Book, Receipt, Role, policy
 from discreet.ledger.account import AccountState
+from discreet.ledger.redeclaration import differences
 from discreet.ledger.serialization import write_loss, write_unit
 from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
 from discreet.ledger.store.base import Stored
@@ -142,8 +143,8 @@ class BookClient(Book):
 
     def declaration(self, table: str) -> str | None:
         """See `Book.declaration`."""
-        found = self.origins().get(table)
-        return None if found is None else str(found["declaration"])
+        found = self.call("declaration", table=table)
+        return None if found is None else str(found)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """See `Book.balance`."""
@@ -194,15 +195,18 @@ class StewardshipClient(Stewardship):
         declaration: str,
         version: str = "",
         origin: Origin = NOWHERE,
+        replacing: str | None = None,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
     ) -> None:
         """See `Stewardship.attach`."""
         if self._writing:
-            told = {"declaration": declaration, "version": version, "origin": origin.fields}
+            told = {"declaration": declaration, "version": version, "origin": origin.fields, "replacing": replacing}
             self._book.call("attach", table=table, account=account, **told)
-        elif self._book.declaration(table) != declaration:
+            return
+        present = self._book.declaration(table)
+        if present != declaration:
             hint = "Start the service again: declarations are entered when it starts."
-            raise InvalidParameter("declaration", f"of table {table!r}", "to be as in the book", hint)
+            raise DeclarationChanged(table, () if present is None else differences(present, declaration), hint)
 
     def appoint(
         self,

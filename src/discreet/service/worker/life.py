@@ -11,7 +11,7 @@ from discreet.curator.served import narrowed, served, table_facts
 from discreet.engines.base import BySource
 from discreet.engines.by_source import KINDS
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.errors import DiscreetError
+from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.progress import told_to
 from discreet.service.desk import Operation
 from discreet.service.worker import limits
@@ -41,12 +41,20 @@ def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
     try:
         curator = served(start["config"], book, engine=engine)
         for declared in start["tables"]:
-            protect(curator, declared)
+            _protect(curator, declared)
     except Exception as error:  # noqa: BLE001 - whatever it is, the owner hears its kind
         channel.send({"failed": error_document(error)})
         return None
     channel.send({"ready": table_facts(curator)})
     return curator
+
+
+def _protect(curator: Curator, declared: dict[str, Any]) -> None:
+    try:
+        protect(curator, declared)
+    except DeclarationChanged as error:  # the service stopped between the book and its own file
+        hint = "Write it as in the book (`discreet history` tells the change) into discreet.tables.json."
+        raise DeclarationChanged(error.table, error.differences, hint) from None
 
 
 def _serve(channel: Channel, curator: Curator, request: dict[str, Any]) -> None:

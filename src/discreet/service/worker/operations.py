@@ -20,7 +20,7 @@ from discreet.curator.documents.json_values import read_parameters
 from discreet.curator.inspection.file_check import WARNING, ColumnCheck, check_file
 from discreet.curator.inspection.proposed_config import table_name
 from discreet.curator.served import source_of, table_facts
-from discreet.errors import InvalidParameter
+from discreet.errors import DeclarationChanged, InvalidParameter
 from discreet.lazy import load
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
@@ -164,10 +164,11 @@ def _attack(curator: Curator, taken: _Taken, _: Who) -> Document:
     }
 
 
-def protect(curator: Curator, declared: Arguments) -> None:
-    """Protects a table as a steward declared it in JSON.
+def protect(curator: Curator, declared: Arguments, *, change: bool = False) -> None:
+    """Protects a table as a steward declared it in JSON; with `change`, also otherwise than it is declared now.
 
     Raises:
+        DeclarationChanged: without `change`, if it is declared otherwise in the book.
         InvalidParameter: if a declaration does not fit.
     """
     given = {name: value for name, value in declared.items() if value is not None}
@@ -180,19 +181,26 @@ def protect(curator: Curator, declared: Arguments) -> None:
         unit=tuple(unit) if isinstance(unit, list) else unit,
         budget=None if budget is None else Budget(**budget),
         bounds=bounds or None,
+        change=change,
         **given,
     )
 
 
 def _protect(curator: Curator, taken: _Taken, _: Who) -> Document:
-    path, name = taken.needed("path"), taken.needed("name")
-    protect(curator, {"path": path, "name": name, **taken.given})
+    path, name, seen = taken.needed("path"), taken.needed("name"), taken.given.pop("change", None)
+    declared = {"path": path, "name": name, **taken.given}
+    try:
+        protect(curator, declared)
+    except DeclarationChanged as changed:
+        if seen != list(changed.differences):  # the steward has looked at this difference, or looks at it now
+            raise
+        protect(curator, declared, change=True)
     return {"kind": "protected", "table": name, "tables": table_facts(curator)}
 
 
 _QUESTION = ("sql", "parameters", "epsilon", "delta", "limits", "other", "confidence", "within", "max_epsilon")
 _DECLARED: tuple[str, ...] = ("path", "name", "unit", "account", "budget", "types", "bounds", "keys", "max_groups")
-_DECLARED += ("max_rows", "neighbours", "version", "identity", "most_rows", "domain")
+_DECLARED += ("max_rows", "neighbours", "version", "identity", "most_rows", "domain", "change")
 _LEARNER = ("learner", "parameters", "sql", "target", "rows_per_unit")
 _OPERATIONS: Mapping[Operation, tuple[tuple[str, ...], Callable[[Curator, _Taken, Who], Document]]] = {
     Operation.ASK: ((*_QUESTION, "profile", "coverage"), _ask),

@@ -1,0 +1,86 @@
+"""What a file declares otherwise than the book, before anything is entered: for a steward to look at and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.config.enrolment import enrol, naming
+from discreet.curator.config.toml_file import Config
+from discreet.engines.by_source import by_source, engine_at
+from discreet.ledger import Book, is_there
+from discreet.ledger.redeclaration import check_same_people, differences
+from discreet.ledger.stewardship import TableRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableChange:
+    """A table that is in the book, and is declared otherwise now, or has other data.
+
+    Attributes:
+        table: its name.
+        before: its declaration in the book.
+        declared: how the declaration differs, a line for each thing; a steward confirms it.
+        data: another version, another file: what answers are about from now on.
+    """
+
+    table: str
+    before: str
+    declared: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+def declared_changes(config: Config) -> tuple[TableChange, ...]:
+    """Returns what a file says otherwise than the book about tables that are in it; writes nothing.
+
+    The file is entered in a book that exists in memory only, so that both are compared as they would be written. No
+    content of a protected table is read.
+
+    Raises:
+        InvalidParameter: if a declaration does not fit, or others than before would be protected.
+    """
+    if not is_there(config.ledger):
+        return ()
+    wanted = _as_entered(config)
+    with Book(config.ledger, read_only=True) as book:
+        present = book.origins()
+    found = [_change(name, present, wanted[name]) for name in wanted if name in present]
+    return tuple(change for change in found if change.declared or change.data)
+
+
+def _as_entered(config: Config) -> Mapping[str, TableRecord]:
+    engine = engine_at(config.engine) or by_source()
+    try:
+        with Book() as scratch:
+            enrol(config, Catalog(scratch, engine, config.today), scratch)
+            return scratch.origins()
+    finally:
+        engine.close()
+
+
+def _change(table: str, present: Mapping[str, TableRecord], wanted: TableRecord) -> TableChange:
+    known = present[table]
+    before, after = str(known["declaration"]), str(wanted["declaration"])
+    others = {name: str(told["declaration"]) for name, told in present.items() if name != table}
+    with naming(f"tables.{table}"):
+        check_same_people(table, before, after, others)
+    return TableChange(
+        table=table, before=before, declared=differences(before, after), data=tuple(_data(known, wanted))
+    )
+
+
+def _data(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """What is new about the data; a file that is read for the first time should come with a version of its own."""
+    (version,) = wanted["versions"]
+    new_version = version not in known["versions"]
+    if new_version:
+        yield f"version: {known['versions'][-1] or 'none'} -> {version or 'none'}"
+    before, after = known.get("files", {}), wanted.get("files", {})
+    paths = [path for path in after if path not in before]
+    if before and paths:
+        yield f"source: {', '.join(PurePath(path).name for path in paths)} is read from now on"
+        if not new_version:
+            yield "the version is the same: answers about the former file are given again; a new version ends that"

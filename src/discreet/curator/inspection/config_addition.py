@@ -1,0 +1,149 @@
+"""What `discreet check` adds to a discreet.toml that is there: sections at its end, and not a letter before them."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.curator.config.enrolment import toml_key
+from discreet.curator.inspection.file_check import FileCheck
+from discreet.curator.inspection.proposed_config import (
+    proposed_budget,
+    proposed_table,
+    proposed_types,
+    require_columns,
+    table_name,
+    types_lines,
+)
+from discreet.errors import InvalidParameter
+
+_KINDS = "tables", "public"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What a discreet.toml becomes.
+
+    Attributes:
+        text: all of it.
+        what: what is added, in a few words.
+        private: whether lines among it were read from the data, so that nobody but the owner may read the file.
+    """
+
+    text: str
+    what: str
+    private: bool
+
+
+def addition(text: str, found: FileCheck, *, folder: Path, name: str | None = None, account: str = "") -> Addition:
+    """Returns a discreet.toml with one more table, or with the types of a table that has none.
+
+    Args:
+        text: the file as it is.
+        found: a data file that was looked through.
+        folder: where the discreet.toml is.
+        name: of the table; else that of the table that is read from the data file, else as the file is called.
+        account: whose budget a new table shares; one of its own unless given.
+
+    Raises:
+        InvalidParameter: if the table has types already, or the file cannot be read, or cannot take another section.
+    """
+    try:
+        present = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameter("config", "this text", "to be TOML", f"{error}.") from None
+    kind, called = _place(present, found, folder, name)
+    known = _sections(present, kind).get(called)
+    wanted = deepcopy(present)
+    if known is not None:
+        _check_untyped(f"{kind}.{called}", known, found)
+        require_columns(found)
+        _sections(wanted, kind)[called]["types"] = dict(found.types)
+        added, what = proposed_types(found, f"{kind}.{toml_key(called)}"), f"the types of {len(found.types)} columns"
+        return Addition(text=_joined(text, added, wanted), what=f"{what} to [{kind}.{called}]", private=False)
+    added, shared = proposed_table(found, name=called, folder=folder, account=account), account or called
+    if shared not in _sections(present, "budgets"):
+        added += f"\n{proposed_budget(shared)}"
+    for section in ("tables", "budgets"):
+        wanted[section] = {**_sections(tomllib.loads(added), section), **_sections(present, section)}
+    kept = {section: parts for section, parts in wanted.items() if parts or section in present}
+    return Addition(text=_joined(text, added, kept), what=f"[tables.{called}]", private=True)
+
+
+def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str | None) -> tuple[str, str]:
+    """Where the file declares a data file, or would: the kind of the table, and its name."""
+    declared = [(kind, called, told) for kind in _KINDS for called, told in _sections(present, kind).items()]
+    for kind, called, told in declared:
+        if called == name or (name is None and _is_read_from(told, found.path, folder)):
+            return kind, called
+    return "tables", name or table_name(found.path)
+
+
+def _is_read_from(told: Any, path: Path, folder: Path) -> bool:
+    source = told.get("source") if isinstance(told, dict) else None
+    return isinstance(source, str) and "://" not in source and (folder / source).resolve() == path.resolve()
+
+
+def _sections(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    found = content.get(kind, {})
+    return found if isinstance(found, dict) else {}
+
+
+def _check_untyped(place: str, known: Any, found: FileCheck) -> None:
+    """Refuses a table that has types: what is there is never written over."""
+    types = known.get("types", {}) if isinstance(known, dict) else {}
+    if not types:
+        return
+    missing = {column: kind for column, kind in found.types.items() if column not in types}
+    if missing:
+        hint = "\n".join((f"It is left as it is; paste under [{place}.types]:", *types_lines(missing)))
+        raise InvalidParameter(place, f"{len(missing)} columns without a type", "to be declared", hint)
+    hint = "It is left as it is. Name another table with --name, or write to another file with --config."
+    raise InvalidParameter(place, "this table", "not to be declared yet", hint)
+
+
+def _joined(text: str, added: str, wanted: Mapping[str, Any]) -> str:
+    """The text with sections at its end, if it then says what it said and what is added, and nothing else.
+
+    Raises:
+        InvalidParameter: if it would not, as where the tables are written in one line.
+    """
+    joined = "".join(_lines(text, added))
+    try:
+        says = tomllib.loads(joined)
+    except tomllib.TOMLDecodeError:
+        says = None
+    if says != wanted:
+        hint = "It is left as it is; write to another file with --config, and copy what you need."
+        raise InvalidParameter("config", "this text", "to take another section at its end", hint)
+    return joined
+
+
+def _lines(text: str, added: str) -> Iterator[str]:
+    yield text
+    yield "" if not text or text.endswith("\n") else "\n"
+    yield "\n" if text.strip() else ""
+    yield added
+
+
+def write_addition(path: Path, found: Addition) -> None:
+    """Writes a file in the place of the one that is there, at once; for its owner alone if lines in it are private."""
+    there = path.resolve()
+    mode = 0o600 if found.private else there.stat().st_mode & 0o777
+    fresh = there.with_name(f".{there.name}.{os.getpid()}.new")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+            out.write(found.text)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.chmod(mode)
+        fresh.replace(there)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
