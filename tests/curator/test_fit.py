@@ -18,7 +18,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet import lazy
-from discreet.cli.accounts import _question as described
+from discreet.cli.steward.budgets import _question as described
 from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.asking.performer import AGAIN, STAYS

@@ -75,16 +75,16 @@ COMMANDS = {
         "Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
     ),
     "budget": Late(
-        "discreet.cli.accounts:budget",
+        "discreet.cli.steward.budgets:budget",
         "Show what each account may spend, has spent, has left, and has spent in its lifetime.",
     ),
     "amend": Late(
-        "discreet.cli.accounts:amend",
+        "discreet.cli.steward.budgets:amend",
         "Give an account another budget of its currency; what was spent stays spent, and the book keeps both.",
     ),
-    "history": Late("discreet.cli.accounts:history", "List the entries of the book: sequence, time, who, what, cost."),
+    "history": Late("discreet.cli.steward.budgets:history", "List the entries of the book: sequence, time, who, what, cost."),
     "verify": Late(
-        "discreet.cli.accounts:verify",
+        "discreet.cli.steward.budgets:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
     "ledger": Late(
