@@ -82,7 +82,9 @@ COMMANDS = {
         "discreet.cli.steward.budgets:amend",
         "Give an account another budget of its currency; what was spent stays spent, and the book keeps both.",
     ),
-    "history": Late("discreet.cli.steward.budgets:history", "List the entries of the book: sequence, time, who, what, cost."),
+    "history": Late(
+        "discreet.cli.steward.budgets:history", "List the entries of the book: sequence, time, who, what, cost."
+    ),
     "verify": Late(
         "discreet.cli.steward.budgets:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",

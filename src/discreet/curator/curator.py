@@ -34,7 +34,7 @@ from discreet.curator.streams.streams import Streams
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
-from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role
+from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role, Standing
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
@@ -463,9 +463,9 @@ class Curator:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.stewardship.unlock(account, by=by, note=note)
 
-    def budget(self, name: str) -> Balance:
-        """Returns what a table's account, or the account of that name, may spend, has spent and has left."""
-        return self._book.balance(self._catalog.account_of(name))
+    def budget(self, name: str) -> Standing:
+        """Returns what a table's account, or the account of that name, may spend, spent and has left; and everybody."""
+        return self._book.standing(self._catalog.account_of(name))
 
     def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:
         """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only."""

@@ -11,10 +11,11 @@ from discreet.ledger.book import Book, restore
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER
+from discreet.ledger.standings import Share, Standing
 from discreet.ledger.store.base import Stored
 from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
-__all__ += ["Receipt", "Remaining", "Role", "Stored"]
+__all__ += ["Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
 __all__ += ["is_there", "restore"]

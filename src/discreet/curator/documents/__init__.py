@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.curator.documents.answer_documents import answer_document, answers_document, read_answer, read_answers
-    from discreet.curator.documents.book_documents import balance_document, entry_document, read_balance, read_entry
+    from discreet.curator.documents.book_documents import (
+        balance_document,
+        entry_document,
+        read_balance,
+        read_entry,
+        share_document,
+        standing_document,
+    )
     from discreet.curator.documents.error_documents import error_document, read_error
     from discreet.curator.documents.model_documents import (
         fit_plan_document,
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 _ROOM = "discreet.curator.documents"
 _MODULES = {
     "answer_documents": ("answer_document", "answers_document", "read_answer", "read_answers"),
-    "book_documents": ("balance_document", "entry_document", "read_balance", "read_entry"),
+    "book_documents": ("balance_document", "entry_document", "read_balance", "read_entry") + ("share_document", "standing_document"),
     "error_documents": ("error_document", "read_error"),
     "model_documents": ("fit_plan_document", "learner_document", "model_document", "read_fit_plan"),
     "plan_documents": ("choices_document", "explanation_document", "read_choices"),
@@ -40,7 +47,7 @@ _NAMES |= dict.fromkeys(("read_learner", "read_model"), f"{_ROOM}.model_document
 __all__ = ["answer_document", "answers_document", "balance_document", "choices_document", "entry_document"]
 __all__ += ["error_document", "explanation_document", "fit_plan_document", "learner_document", "model_document"]
 __all__ += ["profile_document", "read_answer", "read_answers", "read_balance", "read_choices", "read_entry"]
-__all__ += ["read_error", "read_fit_plan", "read_learner", "read_model"]
+__all__ += ["read_error", "read_fit_plan", "read_learner", "read_model", "share_document", "standing_document"]
 
 
 def __getattr__(name: str) -> object:
