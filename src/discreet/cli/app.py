@@ -76,17 +76,34 @@ COMMANDS = {
     ),
     "budget": Late(
         "discreet.cli.steward.budgets:budget",
-        "Show what each account may spend, has spent, has left, and has spent in its lifetime.",
+        "Show what each account, analyst and project may spend, has spent and has left, and lifetime spending.",
     ),
     "amend": Late(
-        "discreet.cli.steward.budgets:amend",
+        "discreet.cli.steward.acts:amend",
         "Give an account another budget of its currency; what was spent stays spent, and the book keeps both.",
     ),
+    "renew": Late(
+        "discreet.cli.steward.acts:renew",
+        "Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal.",
+    ),
+    "unlock": Late(
+        "discreet.cli.steward.acts:unlock",
+        "Give everybody's failure credits on an account back, after a look at why questions failed.",
+    ),
+    "appoint": Late(
+        "discreet.cli.steward.acts:appoint",
+        "Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask.",
+    ),
+    "allot": Late(
+        "discreet.cli.steward.acts:allot",
+        "Give a project a cap on an account: questions asked with --project count against both.",
+    ),
     "history": Late(
-        "discreet.cli.steward.budgets:history", "List the entries of the book: sequence, time, who, what, cost."
+        "discreet.cli.steward.history:history",
+        "List the entries of the book: sequence, time, who, what was asked or done, cost.",
     ),
     "verify": Late(
-        "discreet.cli.steward.budgets:verify",
+        "discreet.cli.steward.history:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
     "ledger": Late(

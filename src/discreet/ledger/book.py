@@ -148,6 +148,7 @@ class Book:
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",
+        sql: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -162,6 +163,7 @@ class Book:
             replay_key: under which the answer will be kept, or what stands for it before that is known.
             terms: what may be spent, in words of the caller's own; without any, the event stands for them.
             project: whose cap it counts against, too.
+            sql: the text as it was asked, for people who read the history.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -179,6 +181,7 @@ class Book:
             replay_key=replay_key,
             terms=terms,
             project=project,
+            sql=sql,
         )
         return self._charged(asked)[0]
 
@@ -192,6 +195,7 @@ class Book:
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",
+        sql: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges several accounts in one transaction, each in full: all of them or none. Otherwise like `charge`.
 
@@ -207,6 +211,7 @@ class Book:
             replay_key=replay_key,
             terms=terms,
             project=project,
+            sql=sql,
         )
         return self._charged(asked)
 

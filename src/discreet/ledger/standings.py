@@ -51,7 +51,7 @@ class Standing(Balance):
     projects: tuple[Share, ...] = ()
 
     @property
-    def lines(self) -> list[tuple[str, ...]]:
+    def lines(self) -> list[tuple[str, str, str, str, str]]:
         """A line for each person and project: name, role, cap, spent, what the cap leaves."""
         people = [(one.name, "no role" if one.role is None else one.role.value, *_figures(one)) for one in self.people]
         return people + [(one.name, "project", *_figures(one)) for one in self.projects]

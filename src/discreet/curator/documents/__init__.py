@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 _ROOM = "discreet.curator.documents"
 _MODULES = {
     "answer_documents": ("answer_document", "answers_document", "read_answer", "read_answers"),
-    "book_documents": ("balance_document", "entry_document", "read_balance", "read_entry") + ("share_document", "standing_document"),
+    "book_documents": ("balance_document", "entry_document", "read_balance", "read_entry"),
     "error_documents": ("error_document", "read_error"),
     "model_documents": ("fit_plan_document", "learner_document", "model_document", "read_fit_plan"),
     "plan_documents": ("choices_document", "explanation_document", "read_choices"),
     "profile_documents": ("profile_document",),
 }
 _NAMES = {name: f"{_ROOM}.{module}" for module, names in _MODULES.items() for name in names}
+_NAMES |= dict.fromkeys(("share_document", "standing_document"), f"{_ROOM}.book_documents")
 _NAMES |= dict.fromkeys(("read_learner", "read_model"), f"{_ROOM}.model_documents")
 
 __all__ = ["answer_document", "answers_document", "balance_document", "choices_document", "entry_document"]
