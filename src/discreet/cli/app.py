@@ -106,6 +106,14 @@ COMMANDS = {
         "discreet.cli.steward.history:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
+    "backup": Late(
+        "discreet.cli.steward.backups:backup",
+        "Copy the book to a new place, verify the copy, and keep its head in the anchor, apart from it.",
+    ),
+    "restore": Late(
+        "discreet.cli.steward.backups:restore_book",
+        "Put a backup in the place of a lost book; one that has forgotten what was spent is refused.",
+    ),
     "ledger": Late(
         "discreet.cli.ledgers:app",
         "Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",

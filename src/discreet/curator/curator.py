@@ -26,7 +26,7 @@ from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
-from discreet.curator.config.enrolment import declared_in, enrol
+from discreet.curator.config.enrolment import declared_book, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
@@ -100,7 +100,8 @@ class Curator:
     def from_config(cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True) -> Curator:
         """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book."""
         declared = declared_in(path, opening=opening)
-        curator = cls(declared.ledger, engine=engine or engine_at(declared.engine), today=declared.today)
+        chosen = engine or engine_at(declared.engine)
+        curator = cls(declared_book(declared, new=opening), engine=chosen, today=declared.today)
         try:
             enrol(declared, curator._catalog, curator._book)
         except BaseException:

@@ -17,7 +17,7 @@ import typer
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say
 from discreet.cli.steward.budgets import opened, show
-from discreet.curator.config.enrolment import toml_key
+from discreet.curator.config.enrolment import declared_book, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER, Book, Role, Standing
@@ -46,7 +46,7 @@ def amend(
     """Give an account another budget of its currency; what was spent stays spent, and the book keeps both."""
     declared, wanted = load(config), Budget(epsilon=epsilon, delta=delta, rho=rho)
     before = _standing(declared, account)
-    with _book(declared) as book:
+    with declared_book(declared) as book:
         book.stewardship.amend(account, budget=wanted, by=by, note=note)
         now = book.standing(account)
     say(f"The budget of account {account!r} was {before.total} and is {now.total}. What was spent stays spent.")
@@ -68,7 +68,7 @@ def renew(
     declared = load(config)
     wanted = None if epsilon is delta is rho is None else Budget(epsilon=epsilon, delta=delta, rho=rho)
     before = _standing(declared, account)
-    with _book(declared) as book:
+    with declared_book(declared) as book:
         book.stewardship.renew(account, budget=wanted, by=by, note=note)
         now = book.standing(account)
     spent = "an amount without bound" if before.spent is None else str(before.spent)
@@ -82,7 +82,7 @@ def unlock(account: OnAccount, *, note: Note = "", by: By = OWNER, config: Confi
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
     declared = load(config)
     before = _standing(declared, account)
-    with _book(declared) as book:
+    with declared_book(declared) as book:
         book.stewardship.unlock(account, by=by, note=note)
     who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
     say(f"Account {account!r} had {before.failures} failed questions, and {who} was stopped; now all may ask again.")
@@ -104,8 +104,7 @@ def appoint(
     declared, given = load(config), Role(role)
     cap = None if epsilon is delta is rho is None else Budget(epsilon=epsilon, delta=delta, rho=rho)
     _check_file(declared, config, Analyst(name=name, account=account, cap=cap), given)
-    opened(declared).close()
-    with _book(declared) as book:
+    with declared_book(declared) as book:
         before = _appointed(book, name, account)
         book.stewardship.appoint(name, given, account=account, cap=cap, by=by)
         now = _appointed(book, name, account)
@@ -131,17 +130,12 @@ def allot(
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
             raise _contradiction(config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
-    opened(declared).close()
-    with _book(declared) as book:
+    with declared_book(declared) as book:
         before = book.allotted(project, account=account)
         book.stewardship.allot(project, account=account, cap=cap, by=by, note=note)
     say(
         f"Project {project!r} had {_cap(before)} on account {account!r} and has {_cap(cap)}. What it spent stays spent."
     )
-
-
-def _book(config: Config) -> Book:
-    return Book(config.ledger)
 
 
 def _standing(config: Config, account: str) -> Standing:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Json, json_text, say
+from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import Config, load
-from discreet.errors import InvalidParameter
-from discreet.ledger import Balance, Book, Share, Standing, is_there
+from discreet.ledger import Balance, Book, Share, Standing
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 from discreet.report.display import printable
@@ -36,14 +36,8 @@ def budget(*, account: Account = None, json: Json = False, config: ConfigFile = 
 
 
 def opened(config: Config) -> Book:
-    """Returns the book that is declared, to be read.
-
-    Raises:
-        InvalidParameter: if there is none yet.
-    """
-    if not is_there(config.ledger):
-        raise InvalidParameter("ledger", config.ledger, "to exist", "Run `discreet protect` first.")
-    return Book(config.ledger, read_only=True)
+    """Returns the book that is declared, to be read; see `declared_book`."""
+    return declared_book(config, read_only=True)
 
 
 def show(standing: Standing) -> None:

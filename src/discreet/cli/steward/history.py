@@ -16,10 +16,11 @@ from rich.text import Text
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Csv, Form, Json, form, json_text, say
 from discreet.cli.steward.budgets import Account, opened
+from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.curator.documents.question_text import asked_text
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book, Entry, Head
+from discreet.ledger import Entry, Head
 from discreet.ledger.serialization import read_loss
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
@@ -70,7 +71,7 @@ def verify(
     with opened(declared) as book:
         head = book.verify()
     if kept is not None:
-        with Book(declared.ledger) as book:  # a book that lacks its anchor is frozen, which is an entry
+        with declared_book(declared) as book:  # a book that lacks its anchor is frozen, which is an entry
             book.check_anchor(kept)
     say(f"The book is as it was written: {head.sequence} entries.")
     if kept is not None:
@@ -165,8 +166,9 @@ def _what(entry: Entry) -> str:
 
 
 def _cost(entry: Entry) -> str:
-    """Returns the cost of a charge; nothing of other entries."""
-    return str(read_loss(entry.content["cost"])) if entry.kind == "charge" else ""
+    """Returns the cost of a charge, or of charges that were lost; nothing of other entries."""
+    cost = entry.content.get("cost") if entry.kind in ("charge", "recover") else None
+    return "" if cost is None else str(read_loss(cost))
 
 
 def _nothing(_: dict[str, Any]) -> str:
@@ -202,6 +204,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "allot": lambda content: _noted(_capped(f"to project {content['project']}", content), content),
     "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
     "charge": _charged,
+    "recover": lambda content: _noted(f"what was lost up to entry {content['anchor'].split(':')[0]}", content),
     "claim": lambda content: f"entry {content['charge']}, to run it again",
     "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
 }
