@@ -1,8 +1,7 @@
 """The curator: a steward protects tables, an analyst asks, the book is paid first.
 
-`Curator.ask` is the river: one question from its text to its answer. Each of its lines is one step, taken by one part
-of the curator: the catalog of tables, the planner of measurements, the book of accounts, the replay of what was
-released before, and the performer, which alone reads and adds noise.
+`Curator.ask` is the river: one question from its text to its answer. Each of its lines is a step of one part: catalog
+of tables, planner, book of accounts, replay of what was released, and the performer, which alone reads and adds noise.
 """
 
 from __future__ import annotations
