@@ -18,7 +18,7 @@ from discreet.cli.output import Csv, Form, Json, form, json_text, say
 from discreet.cli.steward.budgets import Account, opened
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
-from discreet.curator.documents.question_text import asked_text
+from discreet.curator.documents.question_text import asked_text, outputs_text
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry, Head
 from discreet.ledger.serialization import read_loss
@@ -190,8 +190,9 @@ def _capped(words: str, content: dict[str, Any]) -> str:
 
 
 def _charged(content: dict[str, Any]) -> str:
-    free = f"beside entry {content['beside']}: " if "beside" in content else ""
-    return f"{free}{asked_text(content)}"
+    if "beside" in content:
+        return f"beside entry {content['beside']}: {outputs_text(content['question'])}"
+    return asked_text(content)
 
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {

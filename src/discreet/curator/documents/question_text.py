@@ -55,6 +55,12 @@ def plan_text(question: Any) -> str:
         return str(question)
 
 
+def outputs_text(question: str) -> str:
+    """Returns the columns of a release that was made on the way to an answer, and its table."""
+    asked = json.loads(question)
+    return f"{', '.join(name for name, *_ in asked.get('outputs', ()))} of {asked.get('table', '')}"
+
+
 def _plan(asked: Mapping[str, Any]) -> str:
     """One question; what it does before rows are counted, such as joins, is not told."""
     table, outputs = str(asked.get("table", "")), asked.get("outputs", ())

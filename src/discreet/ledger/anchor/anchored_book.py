@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 import warnings
@@ -101,6 +102,9 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
     Raises:
         AnchorMismatch: if of the book only the anchor is left.
     """
+    folder = os.path.dirname(os.path.abspath(anchor_file))
+    if folder == os.path.dirname(os.path.abspath(path)) and not os.path.isdir(folder):
+        return None  # neither can be there; the book says so itself
     known = read_anchor(anchor_file)
     if known is None or not known.head.sequence or is_there(path):
         return known

@@ -70,6 +70,9 @@ VERSION = 3
 entry that the earlier code does not know, so that the earlier code refuses the book and does not take it for altered;
 until then both can use it."""
 
+NEW = 2
+"""Of a new book: until it holds what came later, earlier code can use it."""
+
 VERSIONS = {"service": 2, "recover": 3}
 """Since which version a kind of entry exists; all others are as old as the book."""
 
