@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from discreet import count
 from discreet.cli import app
 from discreet.curator import Curator
 from discreet.ledger import Book
@@ -139,8 +140,6 @@ def test_history_has_the_question_as_it_was_asked() -> None:
 
 def test_a_question_built_in_python_is_told_in_a_few_words(clinic: Path) -> None:
     with Curator.from_config(clinic / "discreet.toml", opening=False) as curator:
-        from discreet import count
-
         curator.table("visits").where("age >= 40").group_by("ward").agg(n=count()).ask(epsilon="0.1")
     assert "charge n = COUNT() of visits where age >= 40 by ward" in run("history").out
 
