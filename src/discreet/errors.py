@@ -137,6 +137,10 @@ class AnchorMismatch(LedgerError):
         super().__init__(reason, hint)
 
 
+class AnchorNotKept(RuntimeWarning):
+    """The anchor of a book could not be written: what was charged is in the book, and the anchor lags behind."""
+
+
 class UnsupportedQuery(DiscreetError, ValueError):
     """A question is refused before anything is read or spent.
 

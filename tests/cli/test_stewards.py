@@ -96,7 +96,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
         (["history", "--since", "yesterday"], 2),
         (["history", "--csv", "--json"], 2),
         (["history", "--account", "nobody"], 2),
-        (["backup", "discreet.toml"], 5),
+        (["backup", "discreet.toml"], 2),
         (["restore", "nowhere"], 2),
     ],
 )

@@ -145,7 +145,8 @@ class Guarded(TyperGroup):
         could hold data, so they are dropped.
         """
         try:
-            return super().invoke(ctx)
+            with output.warnings_shown():
+                return super().invoke(ctx)
         except DiscreetError as error:
             found: DiscreetError = error
         except KeyboardInterrupt as error:

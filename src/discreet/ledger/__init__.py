@@ -7,7 +7,7 @@ replay and has an interrupted question run again, `policy` says who may do what,
 """
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
-from discreet.ledger.anchor.anchored_book import AnchoredBook, AnchorNotKept, require_there
+from discreet.ledger.anchor.anchored_book import AnchoredBook, require_there
 from discreet.ledger.anchor.recovery import Restored, restore_anchored
 from discreet.ledger.book import Book, restore
 from discreet.ledger.charges import Receipt
@@ -20,4 +20,4 @@ from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
 __all__ += ["Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
-__all__ += ["AnchorNotKept", "AnchoredBook", "Restored", "is_there", "require_there", "restore", "restore_anchored"]
+__all__ += ["AnchoredBook", "Restored", "is_there", "require_there", "restore", "restore_anchored"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import AnchorMismatch, InvalidParameter, LedgerError
-from discreet.ledger import AnchoredBook, AnchorNotKept, Book
+from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
+from discreet.ledger import AnchoredBook, Book
 from discreet.ledger.anchor import anchor_file
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor
 from discreet.privacy import Budget

@@ -36,6 +36,8 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
     declared = load(config)
     with declared_book(declared, read_only=True) as book:
         place = _place(target, declared.ledger, book.verify().sequence)
+        if not is_postgres(place) and os.path.exists(place):
+            raise InvalidParameter("TARGET", place, "not to exist yet", "Name a new file, or a folder.")
         head = book.backup(place)
         with Book(place, read_only=True) as copy:
             copy.verify()

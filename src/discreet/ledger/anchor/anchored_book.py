@@ -7,16 +7,12 @@ import shlex
 import threading
 import warnings
 
-from discreet.errors import AnchorMismatch, LedgerError
+from discreet.errors import AnchorMismatch, AnchorNotKept, LedgerError
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Head
 from discreet.ledger.store.place import is_there
-
-
-class AnchorNotKept(RuntimeWarning):
-    """The anchor could not be written: what was charged is in the book, and the anchor lags behind."""
 
 
 class AnchoredBook(Book):
