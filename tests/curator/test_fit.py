@@ -18,10 +18,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet import lazy
-from discreet.curator.documents.question_text import plan_text as described
 from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.asking.performer import AGAIN, STAYS
+from discreet.curator.documents.question_text import plan_text as described
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
