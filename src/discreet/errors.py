@@ -136,6 +136,26 @@ class LedgerTampered(LedgerError):
         super().__init__(f"Entry {sequence}: {reason}", "Nothing is answered. Restore a backup and check its anchor.")
 
 
+class AnchorMismatch(LedgerError):
+    """A book lacks what its anchor knows: an older copy was put in its place, or another book, or none is there.
+
+    Args:
+        reason: what does not fit.
+        hint: what to do.
+        head: of the book, as "sequence:hash"; None if there is no book.
+        anchor: the head that the anchor knows.
+        missing: how many entries the book lacks at least.
+    """
+
+    def __init__(self, reason: str, hint: str, *, head: str | None, anchor: str, missing: int) -> None:
+        self.head, self.anchor, self.missing = head, anchor, missing
+        super().__init__(reason, hint)
+
+
+class AnchorNotKept(RuntimeWarning):
+    """The anchor of a book could not be written: what was charged is in the book, and the anchor lags behind."""
+
+
 class UnsupportedQuery(DiscreetError, ValueError):
     """A question is refused before anything is read or spent.
 

@@ -47,7 +47,10 @@ def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: py
         word in spent for word in ("total", "spent", "remaining", "lifetime", "epsilon=2, delta=1e-06", "epsilon=0.25")
     )
     told = run("history").out
-    assert all(word in told for word in ("open with", "attach visits", "charge visits: ward, n, cost", "owner"))
+    assert all(
+        word in told
+        for word in ("open with", "attach visits", "charge SELECT ward, COUNT(*) AS n, AVG(charge) AS cost", "owner")
+    )
     head = run("verify")
     assert head.code == 0
     anchored = run("verify", "--anchor", head.out.splitlines()[-1])
@@ -66,7 +69,7 @@ def test_several_questions_are_one_charge() -> None:
     assert [one["replayed"] for one in found] == [True, True]
     assert [len(one["rows"]) for one in found] == [1, 3]
     assert run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--csv").out.count("n_low") == 2
-    assert "2 questions: visits: n; visits: ward, n, cost" in run("history").out
+    assert "charge SELECT COUNT(*) AS n FROM visits; SELECT ward, COUNT(*) AS n" in run("history").out
     wrong = run("ask", COUNT, "SELECT age FROM visits", "--epsilon", "0.5")
     assert (wrong.code, "Question 2: " in wrong.err) == (4, True)
     for more in (["--within", "3"], ["--coverage", "0.1"], ["--limits-rows", "2"], ["--file", "questions.sql"]):

@@ -18,10 +18,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet import lazy
-from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.asking.performer import AGAIN, STAYS
+from discreet.curator.documents.question_text import plan_text as described
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
@@ -91,7 +91,7 @@ def test_the_ledger_says_what_was_fitted() -> None:
     assert (asked["table"], [name for name, *_ in asked["outputs"]]) == ("visits", ["age", "ward", "charge"])
     assert (
         described(curator.history("visits")[-2].content["question"])
-        == "visits: TinyRegressor fitted to age, ward, charge"
+        == "TinyRegressor fitted to age, ward, charge of visits"
     )
     assert (asked["fit"]["class"], asked["fit"]["params"]["label_bounds"]["items"]) == ("TinyRegressor", [0.0, 1000.0])
 

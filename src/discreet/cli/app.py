@@ -75,17 +75,44 @@ COMMANDS = {
         "Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
     ),
     "budget": Late(
-        "discreet.cli.accounts:budget",
-        "Show what each account may spend, has spent, has left, and has spent in its lifetime.",
+        "discreet.cli.steward.budgets:budget",
+        "Show what each account, analyst and project may spend, has spent and has left, and lifetime spending.",
     ),
     "amend": Late(
-        "discreet.cli.accounts:amend",
+        "discreet.cli.steward.acts:amend",
         "Give an account another budget of its currency; what was spent stays spent, and the book keeps both.",
     ),
-    "history": Late("discreet.cli.accounts:history", "List the entries of the book: sequence, time, who, what, cost."),
+    "renew": Late(
+        "discreet.cli.steward.acts:renew",
+        "Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal.",
+    ),
+    "unlock": Late(
+        "discreet.cli.steward.acts:unlock",
+        "Give everybody's failure credits on an account back, after a look at why questions failed.",
+    ),
+    "appoint": Late(
+        "discreet.cli.steward.acts:appoint",
+        "Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask.",
+    ),
+    "allot": Late(
+        "discreet.cli.steward.acts:allot",
+        "Give a project a cap on an account: questions asked with --project count against both.",
+    ),
+    "history": Late(
+        "discreet.cli.steward.history:history",
+        "List the entries of the book: sequence, time, who, what was asked or done, cost.",
+    ),
     "verify": Late(
-        "discreet.cli.accounts:verify",
+        "discreet.cli.steward.history:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
+    ),
+    "backup": Late(
+        "discreet.cli.steward.backups:backup",
+        "Copy the book to a new place, verify the copy, and keep its head in the anchor, apart from it.",
+    ),
+    "restore": Late(
+        "discreet.cli.steward.backups:restore_book",
+        "Put a backup in the place of a lost book; one that has forgotten what was spent is refused.",
     ),
     "ledger": Late(
         "discreet.cli.ledgers:app",
@@ -118,7 +145,8 @@ class Guarded(TyperGroup):
         could hold data, so they are dropped.
         """
         try:
-            return super().invoke(ctx)
+            with output.warnings_shown():
+                return super().invoke(ctx)
         except DiscreetError as error:
             found: DiscreetError = error
         except KeyboardInterrupt as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -14,6 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from discreet.errors import (
+    AccountLocked,
+    AnchorNotKept,
     DiscreetError,
     InsufficientBudget,
     InvalidParameter,
@@ -35,6 +38,7 @@ WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
 STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal
 _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (InsufficientBudget, BUDGET_REFUSED),
+    (AccountLocked, BUDGET_REFUSED),  # failure credits are used up: nothing was read, and a steward decides
     (UnsupportedQuery, QUESTION_REFUSED),
     (UnknownTable, QUESTION_REFUSED),
     (UnsupportedEvent, QUESTION_REFUSED),
@@ -110,6 +114,24 @@ def show_error(error: DiscreetError) -> None:
     for label, text in explained(error).items():
         colour = "bold red" if label not in ("Hint", "Position") else "bold"
         console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Prints warnings of this library to standard error as a line, without the place in its source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AnchorNotKept)
+        before = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, AnchorNotKept):
+                before(message, category, *place, **more)
+                return
+            told = Text.assemble(("Warning: ", "bold"), printable(str(message)))
+            Console(stderr=True, highlight=False).print(told, soft_wrap=True)
+
+        warnings.showwarning = show
+        yield
 
 
 def show_stop(error: KeyboardInterrupt) -> None:

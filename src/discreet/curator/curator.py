@@ -1,8 +1,7 @@
 """The curator: a steward protects tables, an analyst asks, the book is paid first.
 
-`Curator.ask` is the river: one question from its text to its answer. Each of its lines is one step, taken by one part
-of the curator: the catalog of tables, the planner of measurements, the book of accounts, the replay of what was
-released before, and the performer, which alone reads and adds noise.
+`Curator.ask` is the river: one question from its text to its answer. Each of its lines is a step of one part: catalog
+of tables, planner, book of accounts, replay of what was released, and the performer, which alone reads and adds noise.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
-from discreet.curator.config.enrolment import NOTHING, Replacing, declared_in, enrol
+from discreet.curator.config.enrolment import NOTHING, Replacing, declared_book, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
@@ -34,7 +33,7 @@ from discreet.curator.streams.streams import Streams
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
-from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role
+from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role, Standing
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
@@ -105,7 +104,8 @@ class Curator:
         Tables may be declared anew, if they are declared in the book as `replacing` tells by name.
         """
         declared = declared_in(path, opening=opening)
-        curator = cls(declared.ledger, engine=engine or engine_at(declared.engine), today=declared.today)
+        chosen = engine or engine_at(declared.engine)
+        curator = cls(declared_book(declared, new=opening), engine=chosen, today=declared.today)
         try:
             enrol(declared, curator._catalog, curator._book, replacing=replacing)
         except BaseException:
@@ -460,9 +460,9 @@ class Curator:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.stewardship.unlock(account, by=by, note=note)
 
-    def budget(self, name: str) -> Balance:
-        """Returns what a table's account, or the account of that name, may spend, has spent and has left."""
-        return self._book.balance(self._catalog.account_of(name))
+    def budget(self, name: str) -> Standing:
+        """Returns what a table's account, or the account of that name, may spend, spent and has left; and everybody."""
+        return self._book.standing(self._catalog.account_of(name))
 
     def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:
         """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only."""

@@ -61,6 +61,7 @@ class MeasurementPlan:
     salt: str = field(repr=False)
     probes: tuple[Probe, ...]
     facts: Facts
+    sql: str = field(default="", repr=False, compare=False)
     built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
     def about(self, plan: Question) -> MeasurementPlan:
@@ -231,6 +232,7 @@ class MeasurementPlan:
             question=canonical(self.plan),
             replay_key=self.request_key(terms),
             terms=terms.text,
+            sql=self.sql,
         )
 
     def request_key(self, terms: Terms) -> str:
@@ -274,13 +276,17 @@ class SettledProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeRequest:
-    """What a ledger is asked to charge: an event to an account, and what the request is known by under a key."""
+    """What a ledger is asked to charge: an event to an account, and what the request is known by under a key.
+
+    The text as it was asked, if there is one, is for people: the same question in other words is the same request.
+    """
 
     account: str
     event: events.Event
     question: str
     replay_key: str
     terms: str | None = None
+    sql: str = ""
 
 
 def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:

@@ -7,14 +7,17 @@ replay and has an interrupted question run again, `policy` says who may do what,
 """
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
+from discreet.ledger.anchor.anchored_book import AnchoredBook, require_there
+from discreet.ledger.anchor.recovery import Restored, restore_anchored
 from discreet.ledger.book import Book, restore
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER
+from discreet.ledger.standings import Share, Standing
 from discreet.ledger.store.base import Stored
 from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
-__all__ += ["Receipt", "Remaining", "Role", "Stored"]
-__all__ += ["is_there", "restore"]
+__all__ += ["Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
+__all__ += ["AnchoredBook", "Restored", "is_there", "require_there", "restore", "restore_anchored"]

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
-from discreet.ledger import changes, charges, outcomes, policy
+from discreet.ledger import changes, charges, outcomes, policy, standings
 from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
@@ -22,7 +22,6 @@ from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
-_SPENDERS = "member", "project"  # the scopes of states that belong to somebody on an account
 _POLL = 0.01  # seconds between looks for an answer that somebody else is computing
 
 
@@ -149,6 +148,7 @@ class Book:
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",
+        sql: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -163,6 +163,7 @@ class Book:
             replay_key: under which the answer will be kept, or what stands for it before that is known.
             terms: what may be spent, in words of the caller's own; without any, the event stands for them.
             project: whose cap it counts against, too.
+            sql: the text as it was asked, for people who read the history.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -180,6 +181,7 @@ class Book:
             replay_key=replay_key,
             terms=terms,
             project=project,
+            sql=sql,
         )
         return self._charged(asked)[0]
 
@@ -193,6 +195,7 @@ class Book:
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",
+        sql: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges several accounts in one transaction, each in full: all of them or none. Otherwise like `charge`.
 
@@ -208,6 +211,7 @@ class Book:
             replay_key=replay_key,
             terms=terms,
             project=project,
+            sql=sql,
         )
         return self._charged(asked)
 
@@ -353,9 +357,12 @@ class Book:
     def spenders(self, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the names of all who asked or were appointed on an account, and of its projects."""
         with self._journal.reading() as rows:
-            found = [(scope, *place.split("\n", 1)) for scope, place, _ in rows.states() if "\n" in place]
-        people, projects = ([who for kind, at, who in found if (kind, at) == (scope, account)] for scope in _SPENDERS)
-        return tuple(people), tuple(projects)
+            return standings.spenders(rows, account)
+
+    def standing(self, account: str) -> standings.Standing:
+        """Returns the figures of an account, and below it each person's and each project's cap and spending."""
+        with self._journal.reading() as rows:
+            return standings.standing(rows, account)
 
     def outcome(self, charge: int) -> Entry | None:
         """Returns the entry that says how a charge ended; None while it has not."""

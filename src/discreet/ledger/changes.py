@@ -264,6 +264,24 @@ def _put_claims(states: States, entry: Entry, *, free: bool) -> None:
     states.put((("claims", str(content["charge"])), canonical({"free": free, "number": content["number"]})))
 
 
+def _recover(states: States, entry: Entry) -> None:
+    """Counts as spent, and as failed, what a lost book had spent beyond the copy that was restored."""
+    content, now = entry.content, _opened(states, entry.account)
+    lost: dict[str, int] = content["failures"]
+    after = now.charged(Price(Tallies.read(content["account"])))
+    states.put((("standing", entry.account), after._replace(failures=now.failures + sum(lost.values()))))
+    for who, spent in content["people"].items():
+        person = member(states, entry.account, who, now).charged(Price(Tallies.read(spent)))
+        put_member(states, entry.account, who, person)
+    for name, spent in content["projects"].items():
+        share = project(states, entry.account, name, now) or Member.of(now)
+        states.put((place_of_project(entry.account, name), share.charged(Price(Tallies.read(spent)))))
+    if lost:
+        used = credits_used(states, entry.account) or {}
+        counts = {name: used.get(name, 0) + lost.get(name, 0) for name in {**used, **lost}}
+        states.put((("failures", entry.account), canonical(counts)))
+
+
 def _freeze(states: States, _entry: Entry) -> None:
     states.put((BOOK, canonical({"frozen": True})))
 
@@ -288,6 +306,7 @@ _CHANGES: dict[str, Callable[[States, Entry], None]] = {
     "freeze": _freeze,
     "interrupt": _interrupt,
     "open": _open,
+    "recover": _recover,
     "renew": _renew,
     "resume": _resume,
     "service": _nothing,

@@ -131,6 +131,7 @@ class Request(NamedTuple):
         digest: of what a request with an idempotency key is recognised by: its accounts, its question, its replay key
             and its terms. The events are not in it: they follow from these and from what was released before.
         beside: the charge that has paid for this one already, or 0.
+        sql: the text as it was asked, for people; an entry tells it if there is one. It is no part of the digest.
     """
 
     orders: tuple[Order, ...]
@@ -142,6 +143,7 @@ class Request(NamedTuple):
     beside: int = 0
     replay_key: str = ""
     terms: str | None = None
+    sql: str = ""
 
     def places(self) -> list[Place]:
         """Returns the places of the states that the charge will look at."""
@@ -181,6 +183,7 @@ def request(
     replay_key: str = "",
     terms: str | None = None,
     project: str = "",
+    sql: str = "",
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -196,7 +199,7 @@ def request(
     if key is not None:
         sign, mark = name(key=key), _mark(orders, asked, replay_key, terms)
     project = name(project=project) if project else ""
-    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms))
+    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, text(sql=sql)))
 
 
 def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> Request:
@@ -277,9 +280,10 @@ def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
     mark = f',"request":"{asked.digest}"' if key else ""
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
     beside = f'"beside":{asked.beside},' if asked.beside else ""
+    words = f',"sql":{quoted(asked.sql)}' if asked.sql else ""
     body = (
         f'{{{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
-        f'"question":{asked.question},"remaining":{rest}{mark}}}'
+        f'"question":{asked.question},"remaining":{rest}{mark}{words}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))

@@ -106,6 +106,11 @@ def tables(rows: Transaction) -> dict[str, TableRecord]:
 SALT_BITS = 256
 
 
+def new_salt() -> bytes:
+    """Returns a new secret, by which rows of one unit are chosen."""
+    return system_bits().integer(SALT_BITS).to_bytes(SALT_BITS // 8, "big")
+
+
 class Stewardship:
     """The acts of stewards on the accounts of a book; each is an entry of its own, and none reads data.
 
@@ -142,8 +147,7 @@ class Stewardship:
                 hint = "Pass e.g. Budget(epsilon=1)."
                 raise InvalidParameter("budget", None, f"for the new account {called!r}", hint)
             rules(budget)
-            salt = system_bits().integer(SALT_BITS).to_bytes(SALT_BITS // 8, "big")
-            opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=salt)
+            opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=new_salt())
             changes.apply(rows, rows.add("open", {"account": parsed(opened.write())}, who=steward, account=called))
         return opened
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import uvicorn
 
+from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics, create_metrics_app
@@ -62,7 +62,7 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         DiscreetError: if something does not fit; nothing listens then.
     """
     async with AsyncExitStack() as stack:
-        book = stack.enter_context(Book(load(config).ledger))
+        book = stack.enter_context(declared_book(load(config), new=True))
         identities = Identities(settings.identities, record=recorder(book))
         stack.callback(identities.close)
         acts = Acts(book, identities)

@@ -46,6 +46,18 @@ class _Place:
     written: str
 
 
+def as_asked(question: str, given: Parameters) -> str:
+    """Returns the text of a question as it was asked; the values of its parameters follow as a comment, for people.
+
+    >>> as_asked("SELECT COUNT(*) FROM visits WHERE ward = :ward", {"ward": "A"})
+    "SELECT COUNT(*) FROM visits WHERE ward = :ward -- ward = 'A'"
+    """
+    if not given:
+        return question
+    named = given.items() if isinstance(given, Mapping) else ((f"${place}", one) for place, one in enumerate(given, 1))
+    return f"{question} -- {', '.join(f'{name} = {value!r}' for name, value in named)}"
+
+
 def filled(found: Sequence[Token], given: Parameters) -> list[Token]:
     """Returns the tokens of a question with values in the places of its parameters.
 

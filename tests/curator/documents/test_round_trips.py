@@ -213,7 +213,7 @@ def test_profiles_are_told(unit: str | None, bits: SeededBits) -> None:
 def test_balances_and_entries_come_back(bits: SeededBits) -> None:
     with clinic(bits) as curator:
         curator.ask(QUESTIONS[0], epsilon=1, key="a word")
-        balance, entries = curator.budget("visits"), curator.history("visits")
+        balance, entries = curator.balance(curator.tables()["visits"]), curator.history("visits")
     assert read_balance(sent(balance_document(balance))) == balance
     assert [read_entry(sent(entry_document(each))) for each in entries] == [each.shown for each in entries]
 

@@ -35,6 +35,12 @@ def test_who_is_charged_was_decided_before(book: Book) -> None:
     assert (entry.who, entry.key, receipt.analyst) == ("ana", "k1", "ana")
 
 
+def test_the_text_of_a_question_reaches_the_book(book: Book) -> None:
+    read_receipt(door(book).serve("charge", {**CHARGE, "sql": "SELECT COUNT(*) FROM visits"}))
+    assert book.history()[-1].content["sql"] == "SELECT COUNT(*) FROM visits"
+    book.verify()
+
+
 def test_receipts_stay_with_the_owner(book: Book) -> None:
     other = book.charge("visits", events.Pure("0.1"), analyst="ana")
     mine = door(book)

@@ -327,6 +327,7 @@ class BatchPlan:
             question=f'{{"batch":[{questions}]}}',
             replay_key=self.place,
             terms=self.terms.text,
+            sql=";\n".join(filter(None, (one.sql for one in self.measurements))),
         )
 
     @property

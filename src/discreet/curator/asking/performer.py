@@ -77,6 +77,7 @@ def charged(
             replay_key=request.replay_key,
             terms=request.terms,
             project=project,
+            sql=request.sql,
         )
         if receipt.repeated:
             receipt = book.claim(receipt, wait=WAIT) or receipt

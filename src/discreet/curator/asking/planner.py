@@ -108,6 +108,7 @@ class Planner:
             salt=secret,
             probes=tuple(probes),
             facts=self._replay.facts(probes),
+            sql=bound.sql,
         )
 
     def salt(self, account: str) -> str:

@@ -31,7 +31,7 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.progress import stage
 from discreet.sql.clauses.select_parts import may_be_shown
-from discreet.sql.parameters import Parameters
+from discreet.sql.parameters import Parameters, as_asked
 from discreet.sql.scope import lookup, same
 from discreet.sql.select import parse
 from discreet.sql.training_rows import TrainingRows, training_rows
@@ -65,12 +65,14 @@ class BoundQuestion:
         rows: what is public about the rows that it counts.
         schemas: all tables that there are, by name.
         account: of the people whom it is about; it pays.
+        sql: its text as it was asked, for the book; nothing if it was asked as a plan.
     """
 
     plan: Question
     rows: TableSchema
     schemas: Mapping[str, TableSchema]
     account: str
+    sql: str = ""
 
 
 class Catalog:
@@ -302,7 +304,8 @@ class Catalog:
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
-        return self.bind(self.parse(question, parameters))
+        bound = self.bind(self.parse(question, parameters))
+        return replace(bound, sql=as_asked(question, parameters)) if isinstance(question, str) else bound
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.

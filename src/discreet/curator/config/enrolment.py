@@ -17,7 +17,7 @@ from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger import Book, Role, is_there
+from discreet.ledger import AnchoredBook, Book, Role, is_there, require_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
@@ -42,6 +42,28 @@ def declared_in(path: str | os.PathLike[str], *, opening: bool) -> Config:
     return declared
 
 
+def declared_book(config: Config, *, read_only: bool = False, new: bool = False) -> Book:
+    """Opens the book that is declared.
+
+    Args:
+        config: the declarations.
+        read_only: refuses every write.
+        new: whether it may be made, if there is none and never was.
+
+    Raises:
+        AnchorMismatch: if it is older than its anchor, another one, or gone.
+        InvalidParameter: if there is none, and it may not be made.
+        LedgerError: if it cannot be used.
+    """
+    if config.anchor:
+        require_there(config.ledger, config.anchor)
+    if not new and not is_there(config.ledger):
+        raise InvalidParameter("ledger", config.ledger, "to exist", "Run `discreet protect` first.")
+    if not config.anchor:
+        return Book(config.ledger, read_only=read_only)
+    return AnchoredBook(config.ledger, anchor_file=config.anchor, read_only=read_only)
+
+
 def check_sources(config: Config) -> None:
     """Refuses what can be seen to be wrong before there is a ledger.
 
@@ -63,9 +85,7 @@ def check_known(config: Config) -> None:
         InvalidParameter: naming the first of them.
     """
     hint = "Run `discreet protect` first."
-    if not is_there(config.ledger):
-        raise InvalidParameter("ledger", config.ledger, "to exist", hint)
-    with Book(config.ledger, read_only=True) as book:
+    with declared_book(config, read_only=True) as book:
         known = book.tables()
     for table in config.tables:
         if table.name not in known:

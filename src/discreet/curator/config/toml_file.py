@@ -82,6 +82,8 @@ class Config:
     projects: tuple[Project, ...] = ()
     today: dt.date | None = None
     engine: str | None = None
+    anchor: str | None = None
+    """The file of the newest head that was seen of the ledger; None if none is kept."""
     service: Mapping[str, Any] = field(default_factory=dict)
     """The table [service] as it was written; the service reads it."""
 
@@ -145,6 +147,7 @@ def parse(text: str, folder: Path) -> Config:
         projects=projects,
         today=fields.get("today"),
         engine=fields.get("engine"),
+        anchor=_anchor(fields.get("anchor"), fields.get("ledger", "discreet.ledger"), folder),
         service=fields.get("service", {}),
     )
 
@@ -154,6 +157,13 @@ def _ledger(given: str, folder: Path) -> str:
         return str(folder / given)
     without(given, called="ledger")
     return given
+
+
+def _anchor(given: str | None, ledger: str, folder: Path) -> str | None:
+    """The file of the anchor: beside the ledger unless it is declared, and none if it is declared as empty."""
+    if given is None:
+        given = "discreet.anchor" if is_postgres(ledger) else f"{ledger}.anchor"
+    return str(folder / given) if given else None
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
@@ -336,7 +346,7 @@ def _day(place: str, value: Any) -> dt.date | None:
 
 
 _TOP: Mapping[str, Read] = {
-    **dict.fromkeys(("ledger", "engine"), _text),
+    **dict.fromkeys(("ledger", "engine", "anchor"), _text),
     "today": _day,
     **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
     "service": _mapping,

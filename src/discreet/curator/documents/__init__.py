@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.curator.documents.answer_documents import answer_document, answers_document, read_answer, read_answers
-    from discreet.curator.documents.book_documents import balance_document, entry_document, read_balance, read_entry
+    from discreet.curator.documents.book_documents import (
+        balance_document,
+        entry_document,
+        read_balance,
+        read_entry,
+        share_document,
+        standing_document,
+    )
     from discreet.curator.documents.error_documents import error_document, read_error
     from discreet.curator.documents.model_documents import (
         fit_plan_document,
@@ -35,12 +42,13 @@ _MODULES = {
     "profile_documents": ("profile_document",),
 }
 _NAMES = {name: f"{_ROOM}.{module}" for module, names in _MODULES.items() for name in names}
+_NAMES |= dict.fromkeys(("share_document", "standing_document"), f"{_ROOM}.book_documents")
 _NAMES |= dict.fromkeys(("read_learner", "read_model"), f"{_ROOM}.model_documents")
 
 __all__ = ["answer_document", "answers_document", "balance_document", "choices_document", "entry_document"]
 __all__ += ["error_document", "explanation_document", "fit_plan_document", "learner_document", "model_document"]
 __all__ += ["profile_document", "read_answer", "read_answers", "read_balance", "read_choices", "read_entry"]
-__all__ += ["read_error", "read_fit_plan", "read_learner", "read_model"]
+__all__ += ["read_error", "read_fit_plan", "read_learner", "read_model", "share_document", "standing_document"]
 
 
 def __getattr__(name: str) -> object:

@@ -9,10 +9,11 @@ from discreet.curator.documents.json_values import (
     read_remaining,
     read_some_loss,
     reader,
+    write_amount,
     write_loss_text,
     write_remaining,
 )
-from discreet.ledger import Balance, Entry
+from discreet.ledger import Balance, Entry, Share, Standing
 
 
 def balance_document(balance: Balance) -> Document:
@@ -28,6 +29,27 @@ def balance_document(balance: Balance) -> Document:
         "stopped": list(balance.stopped),
         "locked": balance.locked,
         "facts": dict(balance.facts),
+    }
+
+
+def standing_document(standing: Standing) -> Document:
+    """Returns the figures of an account as "balance", and everybody's on it as "people" and "projects"."""
+    return {
+        "listed": standing.listed,
+        "balance": balance_document(standing),
+        "people": [share_document(one) for one in standing.people],
+        "projects": [share_document(one) for one in standing.projects],
+    }
+
+
+def share_document(share: Share) -> Document:
+    """Returns the figures of a person, or of a project, on an account."""
+    return {
+        **balance_document(share.balance),
+        "name": share.name,
+        "role": None if share.role is None else share.role.value,
+        "cap": write_loss_text(share.cap),
+        "spendable": write_amount(share.spendable),
     }
 
 

@@ -142,6 +142,7 @@ class Streams:
             question=canonical(bound.plan),
             replay_key=f"stream:{called}",
             terms=json.dumps(told),
+            sql=bound.sql,
         )
         self._forget_closed()
         receipt = self._charged(request, analyst, project)
@@ -253,6 +254,7 @@ class Streams:
             replay_key=request.replay_key,
             terms=request.terms,
             project=project,
+            sql=request.sql,
         )
         if not receipt.repeated or receipt.hash in self._open:
             return receipt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.explanation import caps
@@ -116,7 +116,7 @@ class Trainer:
             private=self._releaser.bits.private,
         )
         check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
-        return found
+        return replace(found, sql=question)
 
     def fit(self, training: TrainingPlan, *, analyst: str, key: str | None, project: str) -> Any:
         """Returns the fitted learner; see `Curator.fit`."""

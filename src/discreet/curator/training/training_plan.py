@@ -65,6 +65,7 @@ class TrainingPlan:
     schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
     raw: bool = False
+    sql: str = field(default="", repr=False)
 
     @property
     def table(self) -> str:
@@ -178,7 +179,12 @@ class TrainingPlan:
     def request(self) -> ChargeRequest:
         """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
         return ChargeRequest(
-            account=self.account, event=self.event, question=self.question, replay_key=self.replay_key, terms=""
+            account=self.account,
+            event=self.event,
+            question=self.question,
+            replay_key=self.replay_key,
+            terms="",
+            sql=self.sql,
         )
 
     @property

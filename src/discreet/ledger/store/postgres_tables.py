@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerError, LedgerTampered
-from discreet.ledger.store.base import VERSION
+from discreet.ledger.store.base import NEW, VERSION
 
 SCHEMA = "discreet"
 """Where the tables are unless the address names another schema."""
@@ -96,7 +96,7 @@ def tables_sql(schema: str = SCHEMA) -> str:
     CREATE SCHEMA discreet;
     COMMENT ON SCHEMA discreet
     """
-    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, VERSION)]
+    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, NEW)]
     statements += [_table(schema, table) for table in _TABLES]
     statements += [
         f"CREATE UNIQUE INDEX entries_by_key ON {schema}.entries (who, key) WHERE key <> ''",

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger.store.base import DEAF, VERSION, Deferral, Places, Store, Transaction
+from discreet.ledger.store.base import DEAF, NEW, VERSION, Deferral, Places, Store, Transaction
 from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
@@ -330,5 +330,5 @@ def _create(connection: sqlite3.Connection) -> None:
         for statement in STATEMENTS:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id={APPLICATION}")
-        connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute(f"PRAGMA user_version={NEW}")
     connection.execute("COMMIT")

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import check
-from discreet.curator.documents import balance_document, entry_document
+from discreet.curator.documents import balance_document, entry_document, share_document, standing_document
 from discreet.curator.documents.json_values import write_amount, write_loss_text
 from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
-from discreet.ledger import OWNER, Balance, Book, Entry, Head, Role
+from discreet.ledger import Balance, Book, Entry, Head, Role
 from discreet.service.acts.certificates import certificate
 from discreet.service.admission import read_budget, require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
@@ -113,22 +113,15 @@ class Acts:
     def _all(self, caller: Caller, account: str) -> Document:
         if not caller.may(Permission.SEE_ALL):
             return {}
-        people, projects = self._book.spenders(account)
-        return {
-            "listed": self._book.admit(account, OWNER).listed,
-            "balance": balance_document(self._book.balance(account)),
-            "people": [self._member(account, who) for who in people],
-            "projects": [self._project(account, project) for project in projects],
-        }
+        return standing_document(self._book.standing(account))
 
     def _member(self, account: str, who: str) -> Document:
-        role, cap = self._book.role(account, who), self._book.capped(who, account=account)
-        told = {"name": who, "role": None if role is None else role.value, "cap": write_loss_text(cap)}
-        return {**balance_document(self._book.balance(account, analyst=who)), **told}
+        found = self._book.standing(account)
+        return next(share_document(one) for one in found.people if one.name == who)
 
     def _project(self, account: str, project: str) -> Document:
-        told = {"name": project, "cap": write_loss_text(self._book.allotted(project, account=account))}
-        return {**balance_document(self._book.balance(account, project=project)), **told}
+        found = self._book.standing(account)
+        return next(share_document(one) for one in found.projects if one.name == project)
 
     def history(
         self,

@@ -70,6 +70,7 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         "cost": write_loss_text(cost),
         "guarantee": guarantee(cost, account),
         "question": _parsed(content["question"]),
+        "sql": content.get("sql"),
         "accounts_charged": content["joined"],
         "sequence": entry.sequence,
         "hash": entry.hash,

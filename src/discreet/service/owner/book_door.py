@@ -182,7 +182,9 @@ class BookDoor:
 
     # -------------------------------------------------------------------------------------------------------- spending
 
-    def charge(self, account: str, event: str, question: str, replay_key: str, terms: str | None) -> dict[str, Any]:
+    def charge(
+        self, *, account: str, event: str, question: str, replay_key: str, terms: str | None, sql: str = ""
+    ) -> dict[str, Any]:
         """Charges, in the name that was proven."""
         self.admit(account)
         priced = events.from_json(event)
@@ -196,6 +198,7 @@ class BookDoor:
             replay_key=replay_key,
             terms=terms,
             project=self._project,
+            sql=sql,
         )
         self._receipts[receipt.sequence] = receipt
         if receipt.repeated:  # somebody else's to end, unless it is claimed

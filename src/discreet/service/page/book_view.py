@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.curator.documents.question_text import asked_text
 from discreet.ledger import Entry
 from discreet.ledger.serialization import read_loss
 from discreet.report.charts import Spec
@@ -108,7 +109,7 @@ def entry_line(entry: Entry) -> EntryLine:
 
 def _details(entry: Entry, content: dict[str, Any]) -> str:
     if entry.kind == "charge":
-        return question_text(content.get("question"))
+        return asked_text(content)
     if entry.about:
         return f"of entry {entry.about}"
     told = {name: value for name, value in content.items() if value not in (None, "") and name != "declaration"}
@@ -123,21 +124,6 @@ def _short(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_short, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def question_text(question: Any) -> str:
-    """What was asked, in a few words: the book has a question as a plan, without the text it was written as."""
-    try:
-        told = json.loads(question) if isinstance(question, str) else question
-        kinds = [str(one.get("kind", "")) for one in told.get("aggregates", ())]
-        keys = [str(key[0]) for key in told.get("keys", ())]
-        about = told.get("table")
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return str(question)
-    if not kinds or not isinstance(about, str):
-        return _short(told)
-    numbers = ", ".join(kind if count == 1 else f"{kind} x {count}" for kind, count in Counter(kinds).items())
-    return f"{numbers} of {about}" + (f" by {', '.join(keys)}" if keys else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,14 +29,15 @@ def amount_left(entries: Iterable[Entry], total: Fraction, name: str) -> list[tu
         if entry.kind == "renew":
             left = total
             curve.append((entry.sequence, left))
-        elif entry.kind == "charge":
+        elif entry.kind in ("charge", "recover"):  # what was lost with a book counts as spent
             left = max(Fraction(0), left - _cost(entry.content, name))
             curve.append((entry.sequence, left))
     return curve
 
 
 def _cost(content: dict[str, Any], name: str) -> Fraction:
-    return ratio(content["cost"][name]) if name in content["cost"] else Fraction(0)
+    cost = content["cost"] or {}
+    return ratio(cost[name]) if name in cost else Fraction(0)
 
 
 def burn_down(curve: Sequence[tuple[int, Fraction]], total: Fraction, name: str) -> Spec | None:

@@ -71,9 +71,11 @@ class BookClient(Book):
         replay_key: str = "",
         terms: str | None = None,
         project: str = "",  # noqa: ARG002
+        sql: str = "",
     ) -> Receipt:
         """See `Book.charge`."""
         told = {"event": events.to_json(event), "question": question, "replay_key": replay_key, "terms": terms}
+        told |= {"sql": sql}
         return read_receipt(self.call("charge", account=account, **told))
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002

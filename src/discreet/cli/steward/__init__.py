@@ -1,0 +1,1 @@
+"""A steward's day: budgets and caps, acts on accounts, the history of the book, its backups."""

@@ -1,0 +1,192 @@
+"""A file that knows how far a book had got: its head, what was spent by then, and earlier heads.
+
+A book verifies itself, but a good copy of yesterday is a good book of yesterday. What it has forgotten since is told by
+this file, which stands apart from the book: it must not be in the same backup, and best is on another disk.
+
+Formal guarantee: the file is never ahead of what is durable. It is written from a view of the book that sees committed
+entries only (a store shows nothing before it is synced), to a file beside it that is synced and then put in its place,
+so that after a crash there is the old one or the new one. It may lag behind, by entries that were made since by others
+or right before a crash; it never goes back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from discreet.errors import InvalidParameter, LedgerError
+from discreet.ledger.account import Account, AccountState, Member
+from discreet.ledger.entry import GENESIS, Head, digest
+from discreet.ledger.serialization import canonical, parsed, read_loss, read_unit
+from discreet.ledger.store.base import Place, Transaction
+from discreet.privacy import Loss, Neighbours, Unit
+
+_FORM = 1  # of the file
+_SCOPES = ("account", "failures", "member", "project", "role", "standing")
+_MOST_HEADS = 128  # earlier heads of each kind; between them and the next one a loss is counted twice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """How far a book had got.
+
+    Attributes:
+        head: the newest that is known.
+        states: what the entries up to it amount to: accounts without their salts, spending, caps and roles.
+        earlier: heads before it, oldest first.
+        backups: heads of copies that were made on purpose, oldest first.
+    """
+
+    head: Head
+    states: Mapping[Place, str]
+    earlier: tuple[Head, ...] = ()
+    backups: tuple[Head, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Transaction, known: Anchor | None = None) -> Anchor:
+        """Returns the anchor of a book as it is now, with the heads that an older anchor of it knows."""
+        states = {(scope, name): _told(scope, text) for scope, name, text in rows.states() if scope in _SCOPES}
+        if known is None:
+            return cls(head=rows.tail(), states=states)
+        earlier = (*known.earlier, known.head)[-_MOST_HEADS:]
+        return cls(head=rows.tail(), states=states, earlier=earlier, backups=known.backups)
+
+    def with_backup(self, head: Head) -> Anchor:
+        """Returns the same anchor, which knows of one more copy."""
+        return replace(self, backups=(*self.backups, head)[-_MOST_HEADS:])
+
+    def is_in(self, rows: Transaction) -> bool:
+        """Tells whether a book contains the head."""
+        return _contains(rows, self.head)
+
+    def common(self, rows: Transaction) -> Head:
+        """Returns the newest head that is known and in the book: up to there both are the same for certain."""
+        known = sorted({*self.earlier, *self.backups, self.head}, reverse=True)
+        return next((head for head in known if _contains(rows, head)), Head(0, GENESIS))
+
+    # ------------------------------------------------------------------------------------------------ what it knows
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts."""
+        return tuple(name for scope, name in self.states if scope == "account")
+
+    def opening(self, account: str) -> tuple[Unit, Neighbours, Loss]:
+        """Returns what an account was opened with."""
+        fields = parsed(self.states["account", account])
+        return read_unit(fields["unit"]), Neighbours(fields["neighbours"]), read_loss(fields["budget"])
+
+    def standing(self, account: str) -> AccountState:
+        """Returns where an account stood."""
+        return AccountState.read(self.states["standing", account])
+
+    def shares(self, scope: str, account: str) -> dict[str, Member]:
+        """Returns where each person ("member") or project stood on an account."""
+        start = f"{account}\n"
+        found = {name: text for (kind, name), text in self.states.items() if kind == scope and name.startswith(start)}
+        return {name.removeprefix(start): Member.read(text) for name, text in found.items()}
+
+    def failures(self, account: str) -> dict[str, int]:
+        """Returns the failure credits that each name had used up on an account."""
+        return dict(parsed(self.states.get(("failures", account), "{}")))
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The roles that were given on the whole book."""
+        return {name: parsed(text)["role"] for (scope, name), text in self.states.items() if scope == "role"}
+
+    # ---------------------------------------------------------------------------------------------------- as a text
+
+    def write(self) -> str:
+        """Returns the text of the file; its last field is a digest of the others, against a damaged disk."""
+        told = {
+            "anchor": _FORM,
+            "backups": [str(head) for head in self.backups],
+            "earlier": [str(head) for head in self.earlier],
+            "head": str(self.head),
+            "states": [[*place, text] for place, text in sorted(self.states.items())],
+        }
+        return json.dumps({**told, "digest": digest(canonical(told).encode())}, indent=1) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> Anchor:
+        """Returns the anchor of a text.
+
+        Raises:
+            ValueError: if it is none, or was changed.
+        """
+        told = dict(json.loads(text))
+        if told.pop("digest") != digest(canonical(told).encode()) or told["anchor"] != _FORM:
+            raise ValueError
+        return cls(
+            head=Head.parse(told["head"]),
+            states={(scope, name): state for scope, name, state in told["states"]},
+            earlier=tuple(Head.parse(one) for one in told["earlier"]),
+            backups=tuple(Head.parse(one) for one in told["backups"]),
+        )
+
+
+def read_anchor(path: str) -> Anchor | None:
+    """Returns the anchor in a file; None if there is no file.
+
+    Raises:
+        InvalidParameter: if its folder is not there: a disk may not be mounted, and with it what is known.
+        LedgerError: if the file cannot be read, or was changed.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        hint = "Mount its disk, or make the folder if there never was an anchor."
+        raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Anchor.read(file.read())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LedgerError(
+            f"The anchor {path} cannot be read ({error.strerror})", "Whoever owns the book can."
+        ) from None
+    except (InvalidParameter, KeyError, TypeError, ValueError):
+        hint = "Bring back its last copy; without it, nobody can tell whether the book is older than it was."
+        raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
+
+
+def write_anchor(path: str, anchor: Anchor) -> None:
+    """Puts an anchor in the place of an older one, durably, readable by its owner only.
+
+    Raises:
+        OSError: if it cannot be written; the older one is still there.
+    """
+    beside = f"{path}.{os.getpid()}"
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(anchor.write())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    _sync_folder(path)
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _contains(rows: Transaction, head: Head) -> bool:
+    return head.hash == (rows.hash_at(head.sequence) if head.sequence else GENESIS)
+
+
+def _told(scope: str, text: str) -> str:
+    """A state as the anchor has it: the salt of an account is nobody's to see."""
+    if scope != "account":
+        return text
+    return canonical({key: value for key, value in parsed(Account.read(text).write()).items() if key != "salt"})

@@ -1,0 +1,235 @@
+"""Puts a backup in the place of a lost book; what it has forgotten, and the anchor knows, counts as spent.
+
+Formal guarantee: let a book be restored from any copy, with an anchor that was kept of the lost one. Under every rule
+and for every account, person and project, the restored book has spent at least what the copy had spent, plus what was
+spent between the newest head that copy and anchor have in common for certain and the anchor. If the copy is a part of
+the lost book, that is at least what the lost book had spent at its anchor; where the copy's own head is known, it is
+exactly that. If it went another way after the common head, both ways are counted. Renewals that were lost are not made
+again: what they had forgiven stays counted until a steward renews. What was charged after the anchor was kept is
+unknown, and nobody has seen an answer of it from a book that keeps an anchor.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import LedgerError
+from discreet.ledger import changes, policy
+from discreet.ledger.account import Account, AccountState, Member
+from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
+from discreet.ledger.anchor.anchored_book import mismatch
+from discreet.ledger.book import Book
+from discreet.ledger.entry import Entry, Head
+from discreet.ledger.ratios import Amounts
+from discreet.ledger.serialization import canonical, name, parsed, text, write_loss
+from discreet.ledger.stewardship import new_salt
+from discreet.ledger.store.base import VERSIONS, Transaction
+from discreet.ledger.tallies import Tallies
+from discreet.privacy import Loss
+
+_NOTE = "as it was at the anchor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What a restoring did.
+
+    Attributes:
+        head: of the book, as it is now.
+        missing: how many entries up to the anchor are lost; 0 if nothing is.
+        lost: by account, what was counted as spent for them; None where no rule bounds it.
+    """
+
+    head: Head
+    missing: int
+    lost: Mapping[str, Loss | None]
+
+
+def restore_anchored(
+    source: str, target: str, *, anchor_file: str, accept_loss: bool = False, by: str = policy.OWNER, note: str = ""
+) -> Restored:
+    """Puts a backup in the place of a lost book, and compares it with the anchor of that book.
+
+    Args:
+        source: the backup, a file or an address; or the book itself, if an older copy was put in its place.
+        target: where the book shall be; nothing may be there, unless it is the source.
+        anchor_file: of the lost book.
+        accept_loss: whether a copy that lacks entries may become the book, with what the anchor knows counted as spent.
+        by: the steward who decides that.
+        note: why.
+
+    Raises:
+        AnchorMismatch: if the copy lacks entries, and that is not accepted; nothing is at the target then.
+        LedgerTampered: if the copy was altered.
+        LedgerError: if there is no anchor, or something is at the target already.
+    """
+    known = read_anchor(anchor_file)
+    if known is None:
+        hint = "Bring it back, or pass --anchor with the newest head that was printed."
+        raise LedgerError(f"There is no anchor {anchor_file}", hint)
+    in_place = _same(source, target)
+    if not in_place:
+        _require_free(target)
+    with Book(source, read_only=True) as copy:
+        copy.verify()
+        with copy._journal.reading() as rows:
+            whole, head = known.is_in(rows), rows.tail()
+        if not whole and not accept_loss:
+            raise mismatch(source, head, anchor_file, known)
+        if not in_place:
+            copy.backup(target)
+    with Book(target) as book:
+        lost = {} if whole else _recover(book, known, name(by=by), text(note=note))
+        now = book.verify()
+        if lost or not whole:
+            with book._journal.reading() as rows:
+                write_anchor(anchor_file, _continued(rows, known))
+    return Restored(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
+
+
+def _same(source: str, target: str) -> bool:
+    if source == target:
+        return True
+    return os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)
+
+
+def _require_free(target: str) -> None:
+    """Nothing of a lost book may be left: SQLite would take its log for that of the restored one."""
+    left = [path for path in (target, f"{target}-wal", f"{target}-shm", f"{target}-journal") if os.path.exists(path)]
+    if left:
+        hint = f"Move it away first, with all files that begin like it: {', '.join(map(os.path.basename, left))}."
+        raise LedgerError(f"Something is at {target}, where the book shall be", hint)
+
+
+def _continued(rows: Transaction, known: Anchor) -> Anchor:
+    """The anchor of a book that was restored with a loss: of the heads that were known, those that it has."""
+    now, head = Anchor.of(rows), known.common(rows)
+    kept = [one for one in (*known.earlier, *known.backups) if one <= head and rows.hash_at(one.sequence) == one.hash]
+    return Anchor(head=now.head, states=now.states, earlier=tuple(sorted(set(kept))))
+
+
+def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | None]:
+    """Counts as spent what the anchor knows beyond the copy: all of it in one transaction, or nothing."""
+    with book._journal.writing() as rows:  # no act: an older copy may have been frozen by its anchor
+        policy.require_steward(rows, "", by, "accept a loss")
+        common = known.common(rows)
+        if any(_is_about(entry, known) for entry in rows.entries(common.sequence)):
+            return {}  # somebody was stopped between this and the new anchor
+        then = _states_at(rows, common)
+        rows.require_version(VERSIONS["recover"])
+        lost = {}
+        for account in known.accounts:
+            _reopen(rows, known, account, by)
+            _appoint_again(rows, known, account, by)
+            body = _lost(known, then, account)
+            if body:
+                cost = Tallies.read(body["account"]).spent(known.standing(account).budget)
+                about = {"anchor": str(known.head), "common": str(common), "note": note}
+                told = {"cost": None if cost is None else write_loss(cost), **about}
+                changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
+                lost[account] = cost
+        _appoint_on_book(rows, known, by)
+        if changes.frozen(rows):
+            changes.apply(rows, rows.add("resume", {"note": note}, who=by))
+    return lost
+
+
+def _is_about(entry: Entry, known: Anchor) -> bool:
+    return entry.kind == "recover" and entry.content["anchor"] == str(known.head)
+
+
+def _states_at(rows: Transaction, head: Head) -> changes.MemoryStates:
+    """What the entries up to a head amount to."""
+    states = changes.MemoryStates()
+    for entry in rows.entries():
+        if entry.sequence > head.sequence:
+            break
+        changes.apply(states, entry)
+    return states
+
+
+def _reopen(rows: Transaction, known: Anchor, account: str, by: str) -> None:
+    """An account that was opened later is opened again, with another salt; a budget is what it was at the anchor."""
+    if rows.get("account", account) is None:
+        unit, neighbours, budget = known.opening(account)
+        opened = Account(name=account, unit=unit, neighbours=neighbours, budget=budget, salt=new_salt())
+        changes.apply(rows, rows.add("open", {"account": parsed(opened.write())}, who=by, account=account))
+    budget = known.standing(account).budget
+    if policy.opened(rows, account).budget != budget:
+        body = {"budget": write_loss(budget), "note": _NOTE}
+        changes.apply(rows, rows.add("amend", body, who=by, account=account))
+
+
+def _appoint_again(rows: Transaction, known: Anchor, account: str, by: str) -> None:
+    """Roles and caps are those of the anchor."""
+    now = policy.opened(rows, account)
+    for who, was in known.shares("member", account).items():
+        found = changes.member(rows, account, who, now)
+        if was.role is not None and (found.role, found.cap) != (was.role, was.cap):
+            body = {"cap": None if was.cap is None else write_loss(was.cap), "name": who, "role": was.role.value}
+            changes.apply(rows, rows.add("appoint", body, who=by, account=account))
+    for project, was in known.shares("project", account).items():
+        held = changes.project(rows, account, project, now)
+        if was.cap is not None and (held is None or held.cap != was.cap):
+            body = {"cap": write_loss(was.cap), "note": _NOTE, "project": project}
+            changes.apply(rows, rows.add("allot", body, who=by, account=account))
+
+
+def _appoint_on_book(rows: Transaction, known: Anchor, by: str) -> None:
+    for who, role in known.roles.items():
+        if rows.get("role", who) != canonical({"role": role}):
+            changes.apply(rows, rows.add("appoint", {"cap": None, "name": who, "role": role}, who=by))
+
+
+def _lost(known: Anchor, then: changes.MemoryStates, account: str) -> dict[str, Any]:
+    """What an account, its people and its projects spent between the common head and the anchor; empty if nothing."""
+    was = known.standing(account)
+    before = changes.account_state(then, account) or AccountState.opened(was.budget)
+    amount = _difference(was, before)
+    people = {
+        who: _difference(share, changes.member(then, account, who, before))
+        for who, share in known.shares("member", account).items()
+    }
+    projects = {
+        project: _difference(share, changes.project(then, account, project, before) or Member.of(before))
+        for project, share in known.shares("project", account).items()
+    }
+    used, seen = known.failures(account), changes.credits_used(then, account) or {}
+    failures = {who: count - seen.get(who, 0) for who, count in used.items() if count > seen.get(who, 0)}
+    people, projects = ({who: one for who, one in shares.items() if _counts(one)} for shares in (people, projects))
+    if not (_counts(amount) or people or projects or failures):
+        return {}
+    return {
+        "account": amount.write(),
+        "failures": failures,
+        "people": {who: one.write() for who, one in people.items()},
+        "projects": {project: one.write() for project, one in projects.items()},
+    }
+
+
+def _difference(now: AccountState | Member, then: AccountState | Member) -> Tallies:
+    """What was spent in between under each rule: of the whole lives, else of the period if it is still the same."""
+    found: dict[str, Amounts | None] = {}
+    for kind, total in now.lifetime.sums.items():
+        before, spent, earlier = then.lifetime.sums[kind], now.spent.sums[kind], then.spent.sums[kind]
+        found[kind] = None
+        if total is not None and before is not None:
+            found[kind] = _minus(total, before)
+        elif now.period == then.period and spent is not None and earlier is not None:
+            found[kind] = _minus(spent, earlier)
+    return Tallies(found)
+
+
+def _minus(total: Amounts, before: Amounts) -> Amounts:
+    """The exact difference; sums that were rounded up differently never make it negative."""
+    pairs = zip(total, before, strict=True)
+    return tuple(max(Fraction(*one) - Fraction(*other), Fraction(0)).as_integer_ratio() for one, other in pairs)
+
+
+def _counts(amount: Tallies) -> bool:
+    """Tells whether anything was spent, or may have been."""
+    return any(spent is None or any(top for top, _ in spent) for spent in amount.sums.values())

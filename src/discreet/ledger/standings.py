@@ -1,0 +1,113 @@
+"""Where everybody stands on an account: the account itself, each person and each project, at one moment."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.ledger import changes, policy
+from discreet.ledger.account import Balance, Role
+from discreet.ledger.store.base import Transaction
+from discreet.privacy import Loss
+from discreet.report.display import Display
+
+_SCOPES = "member", "project"  # of states that belong to somebody on an account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A person's, or a project's, part of an account.
+
+    Attributes:
+        name: whose it is.
+        role: the person's on the account, or on the whole book; None for a project, and for names without one.
+        cap: what they may spend of the account at most; None if only the account's budget limits them.
+        balance: what they have spent, and what the cap leaves.
+        spendable: the largest epsilon of a pure question that both the cap and the account leave.
+    """
+
+    name: str
+    role: Role | None
+    cap: Loss | None
+    balance: Balance
+    spendable: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing(Balance):
+    """The figures of an account, and below it everybody's.
+
+    Attributes:
+        account: its name.
+        listed: whether only people who were appointed may ask.
+        people: all who asked or were appointed, by name.
+        projects: all that were allotted something, by name.
+    """
+
+    account: str
+    listed: bool = False
+    people: tuple[Share, ...] = ()
+    projects: tuple[Share, ...] = ()
+
+    @property
+    def lines(self) -> list[tuple[str, str, str, str, str]]:
+        """A line for each person and project: name, role, cap, spent, what the cap leaves."""
+        people = [(one.name, "no role" if one.role is None else one.role.value, *_figures(one)) for one in self.people]
+        return people + [(one.name, "project", *_figures(one)) for one in self.projects]
+
+    def _display(self) -> Display:
+        facts = list(self.facts.items())
+        shares = [
+            f"{name} ({role}): cap {cap}; spent {spent}; left {left}" for name, role, cap, spent, left in self.lines
+        ]
+        return Display(columns=("", ""), rows=facts, notes=shares)
+
+
+def _figures(share: Share) -> tuple[str, str, str]:
+    spent = "not bounded" if share.balance.spent is None else str(share.balance.spent)
+    if share.cap is None:
+        return "none", spent, "as the account"
+    return str(share.cap), spent, str(share.balance.remaining)
+
+
+def spenders(rows: Transaction, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of all who asked or were appointed on an account, and of its projects."""
+    found = [(scope, *place.split("\n", 1)) for scope, place, _ in rows.states() if "\n" in place]
+    people, projects = ([who for kind, at, who in found if (kind, at) == (scope, account)] for scope in _SCOPES)
+    return tuple(people), tuple(projects)
+
+
+def standing(rows: Transaction, account: str) -> Standing:
+    """Returns the figures of an account and of everybody on it.
+
+    Raises:
+        InvalidParameter: if there is none of that name.
+    """
+    now, whole = policy.opened(rows, account), policy.balance(rows, account)
+    people, projects = spenders(rows, account)
+    fields = {field.name: getattr(whole, field.name) for field in dataclasses.fields(Balance)}
+    return Standing(
+        **fields,
+        account=account,
+        listed=now.listed,
+        people=tuple(_person(rows, account, who, whole) for who in people),
+        projects=tuple(_project(rows, account, name, whole) for name in projects),
+    )
+
+
+def _person(rows: Transaction, account: str, who: str, whole: Balance) -> Share:
+    cap = changes.member(rows, account, who, policy.opened(rows, account)).cap
+    own = policy.balance(rows, account, analyst=who)
+    return _share(who, policy.role(rows, account, who), cap, own, whole)
+
+
+def _project(rows: Transaction, account: str, name: str, whole: Balance) -> Share:
+    known = changes.project(rows, account, name, policy.opened(rows, account))
+    own = policy.balance(rows, account, project=name)
+    return _share(name, None, None if known is None else known.cap, own, whole)
+
+
+def _share(name: str, role: Role | None, cap: Loss | None, own: Balance, whole: Balance) -> Share:
+    left = whole.remaining.epsilon if cap is None else min(own.remaining.epsilon, whole.remaining.epsilon)
+    return Share(name=name, role=role, cap=cap, balance=own, spendable=left)

@@ -1,0 +1,224 @@
+"""A steward's commands: what everybody may spend, acts that are entries, the history as it was asked, backups."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet import count
+from discreet.cli import app
+from discreet.curator import Curator
+from discreet.ledger import Book
+from tests.cli.clinic import COUNT, TOML, run, write
+
+OLDER = f"{COUNT} WHERE age > 30"
+CAPPED = f'{TOML}\n[analysts.ana.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n'
+
+
+def history() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(run("history", "--json").out)
+    return found
+
+
+def test_budget_tells_everybodys_cap_and_spending(clinic: Path) -> None:
+    assert run("appoint", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7").code == 0
+    assert run("appoint", "sue", "--account", "patients", "--role", "steward").code == 0
+    assert run("allot", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8").code == 0
+    assert run("ask", COUNT, "--epsilon", "0.2", "--analyst", "ana", "--project", "asthma").code == 0
+    told = json.loads(run("budget", "--json").out)["patients"]
+    assert told["spent"] == {"epsilon": "1/5"}
+    assert told["analysts"]["ana"]["cap"] == {"epsilon": "1/2", "delta": "1/10000000"}
+    assert (told["analysts"]["ana"]["spent"], told["analysts"]["ana"]["remaining"]) == (
+        {"epsilon": "1/5"},
+        {"epsilon": "3/10"},
+    )
+    assert (told["analysts"]["sue"]["role"], told["analysts"]["sue"]["cap"]) == ("steward", None)
+    assert (told["projects"]["asthma"]["remaining"], told["listed"]) == ({"epsilon": "1/10"}, True)
+    shown = run("budget", "--account", "patients").out
+    for words in ("ana", "epsilon=0.5, delta=1e-07", "epsilon=0.3", "asthma", "as the account", "lifetime"):
+        assert words in shown
+    with Curator.from_config(clinic / "discreet.toml", opening=False) as curator:
+        standing = curator.budget("visits")
+    assert {one.name: str(one.balance.spent) for one in standing.people} == {"ana": "epsilon=0.2", "sue": "epsilon=0"}
+    assert "ana (analyst): cap epsilon=0.5, delta=1e-07; spent epsilon=0.2; left epsilon=0.3" in str(standing)
+
+
+@pytest.mark.usefixtures("clinic")
+def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
+    amended = run("amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed")
+    assert "was epsilon=2, delta=1e-06 and is epsilon=3, delta=1e-06" in amended.out
+    assert 'Write epsilon = "3", delta = "1e-06" under [budgets.patients]' in amended.out
+    back = run("amend", "patients", "--epsilon", "2", "--delta", "1e-6")
+    assert "Write" not in back.out
+    run("ask", COUNT, "--epsilon", "0.5")
+    renewed = run("renew", "patients", "--note", "a new year")
+    assert "had spent epsilon=0.5 in period 1; period 2 begins with nothing" in renewed.out
+    assert "spent in its lifetime  epsilon=0.5" in renewed.out
+    assert "now all may ask again" in run("unlock", "patients", "--note", "a full disk").out
+    first = run("appoint", "ana", "--account", "patients")
+    assert "'ana' was without a role and is analyst with no cap on account 'patients'" in first.out
+    assert (
+        "a cap of epsilon=0.1"
+        in run("appoint", "ana", "--account", "patients", "--epsilon", "0.1", "--delta", "1e-9").out
+    )
+    assert "'sue' was without a role and is steward on the whole book" in run("appoint", "sue", "--role", "steward").out
+    assert run("allot", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
+    kinds = ["amend", "amend", "charge", "answer", "renew", "unlock", "appoint", "appoint", "appoint", "allot"]
+    assert [entry["kind"] for entry in history()][2:] == kinds
+    assert history()[-1]["who"] == "sue"
+    assert "allot to project flu, cap epsilon=0.1, delta=1e-09" in run("history").out
+    assert run("verify").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["amend", "nobody", "--epsilon", "1"], 2),
+        (["amend", "patients", "--rho", "1"], 2),
+        (["amend", "patients", "--epsilon", "1", "--delta", "1e-6", "--by", "eve"], 2),
+        (["renew", "nobody"], 2),
+        (["renew", "patients", "--by", "eve"], 2),
+        (["unlock", "nobody"], 2),
+        (["unlock", "patients", "--by", "eve"], 2),
+        (["appoint", "ana", "--account", "nobody"], 2),
+        (["appoint", "ana", "--role", "king"], 2),
+        (["appoint", "ana", "--epsilon", "1"], 2),
+        (["appoint", "owner"], 2),
+        (["allot", "flu", "patients"], 2),
+        (["allot", "flu", "patients", "--epsilon", "1"], 2),
+        (["history", "--since", "yesterday"], 2),
+        (["history", "--csv", "--json"], 2),
+        (["history", "--account", "nobody"], 2),
+        (["backup", "discreet.toml"], 2),
+        (["restore", "nowhere"], 2),
+    ],
+)
+def test_wrong_acts_change_nothing(command: list[str], code: int) -> None:
+    before = run("verify").out
+    refused = run(*command)
+    assert (refused.code, bool(refused.err)) == (code, True)
+    assert run("verify").out == before
+
+
+def test_what_the_file_says_is_changed_in_the_file(folder: Path) -> None:
+    write(folder, f'{CAPPED}[projects.flu.patients]\nepsilon = "0.1"\ndelta = "1e-9"\n')
+    assert run("protect").code == 0
+    before = run("verify").out
+    refused = run("appoint", "ana", "--account", "patients", "--epsilon", "0.9", "--delta", "1e-7")
+    assert refused.code == 2
+    assert '[analysts.ana.patients]\nepsilon = "0.9"\ndelta = "1e-07"' in refused.err
+    assert run("appoint", "ana", "--account", "patients", "--role", "steward").code == 2
+    assert "[projects.flu.patients]" in run("allot", "flu", "patients", "--epsilon", "0.2", "--delta", "1e-9").err
+    assert run("verify").out == before
+    write(folder, CAPPED.replace('"0.5"', '"0.9"'))
+    assert run("protect").code == 0
+    assert json.loads(run("budget", "--json").out)["patients"]["analysts"]["ana"]["cap"]["epsilon"] == "9/10"
+    assert run("appoint", "ben", "--account", "patients").code == 0  # nobody whom the file names
+    assert run("ask", COUNT, "--epsilon", "0.1", "--analyst", "ben").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+def test_history_has_the_question_as_it_was_asked() -> None:
+    sql = "SELECT COUNT(*)   AS n\nFROM visits WHERE ward = :ward -- mine"
+    assert run("ask", sql, "--parameter", "ward=A", "--epsilon", "0.25").code == 0
+    (charge,) = [entry for entry in history() if entry["kind"] == "charge"]
+    assert charge["sql"] == f"{sql} -- ward = 'A'"
+    assert charge["what"] == "charge SELECT COUNT(*) AS n FROM visits WHERE ward = :ward -- mine -- ward = 'A'"
+    rows = list(csv.DictReader(io.StringIO(run("history", "--csv").out)))
+    assert [row["kind"] for row in rows] == ["open", "attach", "charge", "answer"]
+    assert (rows[2]["epsilon"], rows[2]["who"]) == ("1/4", "owner")
+    assert run("history", "--since", "1d").out == run("history").out
+    assert json.loads(run("history", "--json", "--since", "2999-01-01").out) == []
+
+
+def test_a_question_built_in_python_is_told_in_a_few_words(clinic: Path) -> None:
+    with Curator.from_config(clinic / "discreet.toml", opening=False) as curator:
+        curator.table("visits").where("age >= 40").group_by("ward").agg(n=count()).ask(epsilon="0.1")
+    assert "charge n = COUNT() of visits where age >= 40 by ward" in run("history").out
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_narrow_terminals_are_readable(columns: int) -> None:
+    run("appoint", "ana", "--account", "patients", "--epsilon", "0.5", "--delta", "1e-7")
+    run("ask", OLDER, "--epsilon", "0.25", "--analyst", "ana")
+    for command in (["history"], ["budget"]):
+        shown = CliRunner(env={"COLUMNS": str(columns), "NO_COLOR": "1"}).invoke(app, command)
+        lines = shown.stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        assert "epsilon=0.25" in shown.stdout
+    told = " ".join(CliRunner(env={"COLUMNS": "60", "NO_COLOR": "1"}).invoke(app, ["history"]).stdout.split())
+    assert f"charge {OLDER}" in told
+
+
+def test_a_copy_is_known_and_comes_back(clinic: Path) -> None:
+    (clinic / "kept").mkdir()
+    copied = run("backup", "kept")
+    assert (copied.code, copied.out.splitlines()[-1]) == (0, run("verify").out.splitlines()[-1])
+    assert [path.name for path in (clinic / "kept").iterdir()] == ["clinic.ledger.2"]
+    assert run("restore", "kept/clinic.ledger.2").code == 5  # the book is there
+    (clinic / "clinic.ledger").unlink()
+    assert run("budget").code == run("protect").code == run("ask", COUNT, "--epsilon", "0.1").code == 5
+    assert not (clinic / "clinic.ledger").exists()
+    assert run("restore", "kept/clinic.ledger.2").code == 0
+    assert run("ask", COUNT, "--epsilon", "0.1").code == 0
+
+
+def test_a_plain_copy_of_an_old_book_is_noticed_by_every_command(clinic: Path) -> None:
+    """Once it gave 3.9 of a budget back where 3.7 was true."""
+    run("ask", COUNT, "--epsilon", "0.1")
+    shutil.copy(clinic / "clinic.ledger", clinic / "old")
+    run("ask", OLDER, "--epsilon", "0.2")
+    true = json.loads(run("budget", "--json").out)["patients"]["remaining"]
+    shutil.copy(clinic / "old", clinic / "clinic.ledger")
+    for command in (
+        ["budget"],
+        ["history"],
+        ["verify"],
+        ["protect"],
+        ["ask", COUNT, "--epsilon", "0.1"],
+        ["explain", COUNT, "--epsilon", "0.1"],
+        ["amend", "patients", "--epsilon", "3"],
+        ["unlock", "patients"],
+        ["backup", "copy"],
+        ["restore", "old"],
+    ):
+        refused = run(*command)
+        assert refused.code == 5, command
+    assert "2 entries are missing" in run("budget").err
+    assert run("restore", "clinic.ledger", "--accept-loss").code == 0
+    assert json.loads(run("budget", "--json").out)["patients"]["remaining"] == true == {"epsilon": "17/10"}
+    assert run("verify").code == 0
+
+
+def test_an_anchor_elsewhere_or_none(folder: Path) -> None:
+    write(folder, TOML.replace('"clinic.ledger"', '"clinic.ledger"\nanchor = "elsewhere/anchor"', 1))
+    refused = run("protect")
+    assert (refused.code, "Mount its disk" in refused.err) == (2, True)
+    (folder / "elsewhere").mkdir()
+    assert run("protect").code == 0
+    assert (folder / "elsewhere" / "anchor").exists()
+    assert not (folder / "clinic.ledger.anchor").exists()
+    write(folder, TOML.replace('"clinic.ledger"', '"clinic.ledger"\nanchor = ""', 1))
+    assert run("ask", COUNT, "--epsilon", "0.1").code == 0
+    assert run("restore", "clinic.ledger").code == 2
+    assert not (folder / "clinic.ledger.anchor").exists()
+
+
+def test_without_its_anchor_a_printed_head_is_enough(clinic: Path) -> None:
+    head = run("backup", "copy").out.splitlines()[-1]
+    (clinic / "clinic.ledger").rename(clinic / "newer")
+    (clinic / "clinic.ledger.anchor").unlink()
+    assert run("restore", "copy").code == 5
+    assert run("restore", "copy", "--anchor", f"7:{'0' * 64}").code == 2
+    assert run("restore", "copy", "--anchor", head).code == 0
+    assert run("verify").out.splitlines()[-1] == head
+    with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
+        assert not book.frozen
