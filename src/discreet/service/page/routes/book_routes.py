@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from discreet.curator.book_report.entry_words import question_text
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry
 from discreet.service.caller import Permission, ServiceRole
@@ -174,7 +175,7 @@ def _told(found: Document) -> dict[str, str]:
     told = {name: _text(found.get(name)) for name in _TOLD if found.get(name)}
     outcome = found.get("outcome")
     told["outcome"] = "none yet" if outcome is None else f"{outcome['entry']}, entry {outcome['sequence']}"
-    return {**told, "question": book_view.question_text(found.get("question")), "head": _text(found.get("head"))}
+    return {**told, "question": question_text(found.get("question")), "head": _text(found.get("head"))}
 
 
 def _text(part: Any) -> str:
