@@ -87,6 +87,10 @@ COMMANDS = {
         "discreet.cli.accounts:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
+    "report": Late(
+        "discreet.cli.reports:report",
+        "Write a page from the book alone: budgets over time, who asked what, what was released; spends nothing.",
+    ),
     "ledger": Late(
         "discreet.cli.ledgers:app",
         "Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",

@@ -14,11 +14,20 @@ def entry_details(entry: Entry) -> str:
     """Returns what an entry says, in a few words: of a charge, its question."""
     content = entry.content
     if entry.kind == "charge":
-        return question_text(content.get("question"))
+        return question_words(content)
     if entry.about:
         return f"of entry {entry.about}"
-    told = {name: value for name, value in content.items() if value not in (None, "") and name != "declaration"}
+    told = {name: value for name, value in content.items() if value not in (None, "") and name not in _LONG}
     return "; ".join(f"{name}: {_short(value)}" for name, value in told.items())
+
+
+_LONG = frozenset(("declaration", "before", "files"))  # what a line has no room for
+
+
+def question_words(content: dict[str, Any]) -> str:
+    """Returns what a charge was for: as it was asked if the book has that, else its plan in words."""
+    asked = content.get("sql")
+    return asked if isinstance(asked, str) and asked else question_text(content.get("question"))
 
 
 def _short(value: Any) -> str:
