@@ -171,13 +171,9 @@ def hidden(found: Mapping[str, Sequence[tuple[float, Rate]]], *, shares: bool = 
     Two curves lie on each other where they are less than a fiftieth of the chart's height apart, at three places in a
     row at least.
 
-    >>> hidden(
-    ...     {
-    ...         "a": [(0.0, (0.5, 0.4, 0.6)), (0.5, (0.9, 0.8, 1.0)), (1.0, (0.7, 0.6, 0.8))],
-    ...         "b": [(0.0, (0.1, 0.0, 0.2)), (0.5, (0.9, 0.8, 1.0)), (1.0, (0.7, 0.6, 0.8))],
-    ...     }
-    ... )
-    ['The curve of b lies on that of a from 50 % to 100 %.']
+    >>> same = [(place / 4, (0.5, 0.4, 0.6)) for place in range(1, 4)]
+    >>> hidden({"a": [(0.0, (0.9, 0.8, 1.0)), *same], "b": [(0.0, (0.1, 0.0, 0.2)), *same]})
+    ['The curve of b lies on that of a from 25 % to 75 %.']
     """
     heights = {
         name: [(x, value if shares else math.log10(value)) for x, (value, _, _) in points]

@@ -29,6 +29,9 @@ MOST_LISTED = 100
 MOST_WORDINGS = 2_000
 """Different questions of an account that are counted, by their words."""
 
+MOST_RUNNING = 10_000
+"""Charges without an outcome that are remembered while the book is read."""
+
 ACTS = frozenset(("open", "attach", "amend", "renew", "appoint", "allot", "unlock", "service", "freeze", "resume"))
 """What stewards do: everything else follows from questions."""
 
@@ -103,6 +106,8 @@ class BookHistory:
     acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
     declared: dict[tuple[str, int], Declared] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    running: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    """Charges that have not ended: their projects, and whether another one has paid."""
     entries: int = 0
 
     def declared_at(self, sequence: int) -> dict[str, Declared]:
@@ -202,10 +207,26 @@ def _allot(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     account.project(content["project"]).change(_time(entry), read_loss(content["cap"]))
 
 
+def _run(history: BookHistory, entry: Entry, project: str, *, paid: bool) -> None:
+    """Remembers a charge until it ends; of those that never do, the oldest are forgotten."""
+    history.running[entry.sequence] = project, paid
+    if len(history.running) > MOST_RUNNING:
+        del history.running[next(iter(history.running))]
+
+
+def _ended(history: BookHistory, entry: Entry) -> list[Spending]:
+    """Whose question has ended: nobody's, if it was on the way to another's answer."""
+    project, paid = history.running.pop(entry.about, ("", True))
+    account = history.accounts[entry.account]
+    more = [account.project(project)] if project else []
+    return [account.own, account.person(entry.who), *more] if paid else []
+
+
 def _charge(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     """A charge that stands beside another is free: it is for what was released on the way to an answer."""
     account, time, project = history.accounts[entry.account], _time(entry), content.get("project", "")
     words = question_words(content)
+    _run(history, entry, project, paid="beside" not in content)
     if "beside" not in content:
         price = Price(Tallies.read(parsed(entry.price)))
         spenders = [account.own, account.person(entry.who), *([account.project(project)] if project else [])]
@@ -232,17 +253,14 @@ def _answer(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None
     asked = history.asked.get(entry.about)
     if asked is not None:
         history.asked[entry.about] = replace(asked, outcome="answered", replay_key=content["replay_key"])
-    if asked is None or not asked.paid_by:
-        account = history.accounts[entry.account]
-        for spender in (account.own, account.person(entry.who)):
-            spender.answered += 1
+    for spender in _ended(history, entry):
+        spender.answered += 1
 
 
 def _fail(history: BookHistory, entry: Entry, _: dict[str, Any]) -> None:
     if entry.about in history.asked:
         history.asked[entry.about] = replace(history.asked[entry.about], outcome="failed")
-    account = history.accounts[entry.account]
-    for spender in (account.own, account.person(entry.who)):
+    for spender in _ended(history, entry):
         spender.failed += 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 from discreet.ledger import Entry
@@ -41,15 +42,45 @@ def _short(value: Any) -> str:
 
 
 def question_text(question: Any) -> str:
-    """What was asked, in a few words: the book has a question as a plan, without the text it was written as."""
+    """What was asked, in a few words, from its plan: for books and questions that do not have the text.
+
+    >>> question_text('{"aggregates":[{"kind":"count"}],"keys":[["ward",["column","ward","text"]]],"table":"visits"}')
+    'count of visits by ward'
+    """
+    if isinstance(question, str):
+        return _text_of(question)
     try:
-        told = json.loads(question) if isinstance(question, str) else question
-        kinds = [str(one.get("kind", "")) for one in told.get("aggregates", ())]
-        keys = [str(key[0]) for key in told.get("keys", ())]
-        about = told.get("table")
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return _words(question)
+    except _STRANGE:
         return str(question)
+
+
+_STRANGE = AttributeError, IndexError, KeyError, TypeError, ValueError  # of a plan that another version has written
+
+
+@lru_cache(maxsize=4096)  # the same questions are asked again and again
+def _text_of(question: str) -> str:
+    try:
+        return _words(json.loads(question))
+    except _STRANGE:
+        return question
+
+
+def _words(told: dict[str, Any]) -> str:
+    if "batch" in told:
+        return f"{len(told['batch'])} questions: {'; '.join(_words(one) for one in told['batch'])}"
+    about, keys = told.get("table"), [str(key[0]) for key in told.get("keys", ())]
+    if "fit" in told:
+        return f"{told['fit']['class']} fitted to {about}"
+    kinds = [_aggregate(one) for one in told.get("aggregates", ())]
     if not kinds or not isinstance(about, str):
         return _short(told)
     numbers = ", ".join(kind if count == 1 else f"{kind} x {count}" for kind, count in Counter(kinds).items())
-    return f"{numbers} of {about}" + (f" by {', '.join(keys)}" if keys else "")
+    some = " (filtered)" if told.get("where") is not None else ""
+    return f"{numbers} of {about}{some}" + (f" by {', '.join(keys)}" if keys else "")
+
+
+def _aggregate(told: dict[str, Any]) -> str:
+    """The kind, and the column that it is about if it is one; a filter, which may be sensitive, is only mentioned."""
+    kind, argument = str(told.get("kind", "")), told.get("argument")
+    return f"{kind}({argument[1]})" if isinstance(argument, list) and argument[0] == "column" else kind

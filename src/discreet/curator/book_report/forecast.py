@@ -33,7 +33,22 @@ class Forecast:
     @property
     def words(self) -> str:
         """The day, in words."""
-        return "not within ten years" if self.used_up is None else f"about {self.used_up:%Y-%m-%d}"
+        return "not within ten years" if self.used_up is None else f"about {day(self.used_up)}"
+
+
+def day(moment: dt.datetime) -> str:
+    """Returns a day in words.
+
+    >>> day(dt.datetime(2026, 2, 1))
+    '1 February 2026'
+    """
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+
+
+_MONTHS = (  # of no locale
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 
 
 def forecast(spent: float, left: float, *, since: dt.datetime | None, now: dt.datetime) -> Forecast | None:
@@ -47,7 +62,7 @@ def forecast(spent: float, left: float, *, since: dt.datetime | None, now: dt.da
 
     >>> begun, now = dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 11)
     >>> forecast(0.25, 0.75, since=begun, now=now).words
-    'about 2026-02-10'
+    'about 10 February 2026'
     """
     if since is None or spent <= 0 or now - since < SHORTEST:
         return None

@@ -26,6 +26,12 @@ _LETTERS = 240
 """Of a question in a table; `discreet history --json` has all."""
 
 
+SHARES = (
+    "Shares are counted by the rule under which most is left. Many small questions cost less together than their sum, "
+    "so that a share can be larger than what remains by the rule in force, which the command budget shows."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
     """Whose budget or cap a line is about."""
@@ -68,15 +74,15 @@ def account_section(account: AccountHistory, found: list[Spender], now: dt.datet
     versions = ", ".join(f"{plain(table)} (version {plain(version)})" for table, version in account.tables.items())
     figures = {
         "budget": str(balance.total),
-        "left": str(balance.remaining),
-        "used": rate(1 - own.left),
+        "remaining": str(balance.remaining),
+        "share left": rate(own.left),
         "questions": f"{own.questions:,}",
         "used up": _when(whole),
     }
     about = (
         f"Tables: {versions or 'none'}. Protected: {plain(account.unit)}; neighbours: "
         f"{account.neighbours.value.replace('_', ' or ')}. Period {balance.period}; spent in its lifetime: "
-        f"{_loss(balance)}."
+        f"{_loss(balance)}. {SHARES}"
     )
     figure = page.figure(
         burn_down(_lines(found), now=now, headline=_headline(account, whole)),
@@ -161,11 +167,11 @@ def asked_section(history: BookHistory) -> Html:
     rows = [
         (
             str(one.sequence),
-            moment(one.time),
+            page.amount(moment(one.time)),
             plain(one.account),
             plain(one.who) + (f" for {plain(one.project)}" if one.project else ""),
             cut(one.words),
-            one.cost,
+            page.amount(one.cost),
             one.outcome,
         )
         for one in newest
@@ -190,7 +196,7 @@ def plain(text: str) -> str:
 
 def moment(time: str) -> str:
     """Returns the time of an entry, to the minute."""
-    return time[:16].replace("T", "\u00a0")
+    return time[:16].replace("T", " ")
 
 
 # --------------------------------------------------------------------------------------------------- what was released
@@ -206,14 +212,13 @@ def released_section(book: Book, history: BookHistory) -> Html:
         found = _release(book, history, one)
         hidden += found is None
         shown += [] if found is None else [found]
-    answered = sum(account.own.answered for account in history.accounts.values())
     told = (
-        f"{answered:,} answers are kept in the book. These are the numbers of the newest {len(shown):,}, as they were "
-        f"released, with {percent(CONFIDENCE)} intervals: they are private releases, and showing them again costs "
-        "nothing."
+        f"{history.counts['answer']:,} releases are kept in the book. These are the newest {len(shown):,} that are "
+        f"numbers, as they were released, with {percent(CONFIDENCE)} intervals: they are private, and showing them "
+        "again costs nothing."
     )
     more = [page.paragraph(_HIDDEN.format(count=hidden), kind="small")] if hidden else []
-    return page.section("released", "What was released", page.paragraph(told), *shown, *more)
+    return page.section("released", "What was released", page.paragraph(told), page.beside(*shown), *more)
 
 
 _HIDDEN = (
@@ -229,7 +234,8 @@ def _release(book: Book, history: BookHistory, one: Asked) -> Html | None:
     if found is None:
         return None
     groups = list(found.records[:MOST_GROUPS])
-    caption = f"Entry {one.sequence}, {moment(one.time)}, {plain(one.who)}, {one.cost}"
+    paid = f"paid by entry {one.paid_by}" if one.paid_by else one.cost
+    caption = f"Entry {one.sequence}, {moment(one.time)}, {plain(one.who)}, {paid}"
     table = page.scrolling(answers.table(groups, caption=caption), label=caption)
     left = len(found.records) - len(groups)
     notes = [page.paragraph(f"and {left:,} more groups.", kind="small")] if left else []
@@ -251,7 +257,14 @@ def changes_section(history: BookHistory) -> Html:
 
 
 def _act(act: Act) -> tuple[str, ...]:
-    return str(act.sequence), moment(act.time), plain(act.account), plain(act.who), act.kind, cut(act.words)
+    return (
+        str(act.sequence),
+        page.amount(moment(act.time)),
+        plain(act.account),
+        plain(act.who),
+        act.kind,
+        cut(act.words),
+    )
 
 
 def failures_section(history: BookHistory, balances: Mapping[str, Balance]) -> Html:
@@ -264,7 +277,10 @@ def failures_section(history: BookHistory, balances: Mapping[str, Balance]) -> H
         for who in map(plain, balance.stopped)
     ]
     told = f"{count:,} questions failed after their charge, which stays." if count else "No question has failed."
-    rows = [(str(one.sequence), moment(one.time), plain(one.account), plain(one.who), cut(one.words)) for one in failed]
+    rows = [
+        (str(one.sequence), page.amount(moment(one.time)), plain(one.account), plain(one.who), cut(one.words))
+        for one in failed
+    ]
     columns = ("entry", "time (UTC)", "account", "who", "question")
     listed = [page.table(columns, rows, caption="The newest failures", numbers=("entry",))] if rows else []
     return page.section("failures", "Failures", page.paragraph(told), *map(page.paragraph, stopped), *listed)
