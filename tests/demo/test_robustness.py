@@ -20,7 +20,7 @@ from tests.report.reader import Page
 def read(tmp_path_factory: pytest.TempPathFactory) -> str:
     found = {
         "outliers": location_under_outliers(100, shares=(0, 0.3), runs=2, bits=SeededBits(1)),
-        "regression": regression_under_outliers(200, shares=(0, 0.05, 0.1, 0.3), runs=1, bits=SeededBits(1)),
+        "regression": regression_under_outliers(1000, shares=(0, 0.1, 0.2, 0.3), runs=1, bits=SeededBits(1)),
         "labels": labels_under_lies(200, shares=(0, 0.3), epsilons=(1,), runs=1, bits=SeededBits(1)),
         "backdoor": backdoor_under_privacy(200, planted=(0, 10), epsilons=(1,), runs=2, bits=SeededBits(1)),
     }

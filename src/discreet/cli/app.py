@@ -88,7 +88,7 @@ COMMANDS = {
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
     "report": Late(
-        "discreet.cli.reports:report",
+        "discreet.cli.ledger_report:report",
         "Write a page from the book alone: budgets over time, who asked what, what was released; spends nothing.",
     ),
     "ledger": Late(

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.curator.book_report.entry_words import entry_details, question_words
 from discreet.curator.book_report.released_numbers import Declared
-from discreet.curator.book_report.spending import Spending
+from discreet.curator.book_report.used_shares import Spending
 from discreet.ledger import Book, Entry
 from discreet.ledger.serialization import parsed, read_loss
 from discreet.ledger.tallies import Price, Tallies

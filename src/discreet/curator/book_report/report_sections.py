@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory
 from discreet.curator.book_report.forecast import METHOD, Forecast, forecast
 from discreet.curator.book_report.released_numbers import CONFIDENCE, released_numbers
-from discreet.curator.book_report.spending import Spending, drawn
+from discreet.curator.book_report.used_shares import Spending, drawn
 from discreet.ledger import Balance, Book
 from discreet.report import answers, page
 from discreet.report.display import percent, printable, rate
