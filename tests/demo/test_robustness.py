@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.attacks import backdoor_under_privacy, labels_under_lies, location_under_outliers
+from discreet.attacks import (
+    backdoor_under_privacy,
+    labels_under_lies,
+    location_under_outliers,
+    regression_under_outliers,
+)
 from discreet.demo import robustness, write_robust
 from discreet.demo.robustness import contaminated
 from discreet.noise import SeededBits
@@ -15,6 +20,7 @@ from tests.report.reader import Page
 def read(tmp_path_factory: pytest.TempPathFactory) -> str:
     found = {
         "outliers": location_under_outliers(100, shares=(0, 0.3), runs=2, bits=SeededBits(1)),
+        "regression": regression_under_outliers(1000, shares=(0, 0.1, 0.2, 0.3), runs=1, bits=SeededBits(1)),
         "labels": labels_under_lies(200, shares=(0, 0.3), epsilons=(1,), runs=1, bits=SeededBits(1)),
         "backdoor": backdoor_under_privacy(200, planted=(0, 10), epsilons=(1,), runs=2, bits=SeededBits(1)),
     }
@@ -25,8 +31,19 @@ def test_the_page_stands_alone_and_every_chart_says_what_it_shows(read: str) -> 
     page = Page(read)
     assert page.fetched == ["lab.html"]
     assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in page.tags}
-    assert len(page.named("figure")) == 3
-    assert {"outliers", "labels", "backdoor", "promise"} <= {tag.get("id") for tag in page.named("h2")}
+    assert len(page.named("figure")) == 4
+    assert {"outliers", "regression", "labels", "backdoor", "promise"} <= {tag.get("id") for tag in page.named("h2")}
+
+
+def test_every_claim_is_told_with_what_was_measured(read: str) -> None:
+    claims = [text for text in Page(read).texts["li"] if text.startswith(("✓ Holds", "✗ Not in this run"))]
+    assert len(claims) == 4 + 3 + 3 + 3
+    for what in ("a private mean is as fragile", "a private Huber line stays", "every model guesses", "a few rows are"):
+        assert sum(what in text for text in claims) == 1
+
+
+def test_a_curve_that_lies_on_another_is_named(read: str) -> None:
+    assert "The curve of private least squares lies on that of least squares" in read
 
 
 def test_it_prints_how_far_group_privacy_reaches(read: str) -> None:

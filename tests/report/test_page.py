@@ -62,9 +62,10 @@ def test_it_has_a_language_a_title_and_one_first_heading() -> None:
 
 def test_figures_come_in_both_schemes_under_one_description() -> None:
     read = Page(page.figure(SPEC, caption="c", description="What it shows"))
-    assert [len(read.classed(scheme.value)) for scheme in Scheme] == [1, 1]
+    assert [len(read.classed(scheme.value)) for scheme in Scheme] == [2, 2]
     assert [a["aria-label"] for _, a in read.tags if a.get("role") == "img"] == ["What it shows"]
-    assert len(read.named("svg")) == 2
+    assert len(read.named("svg")) == 4  # wide and narrow, light and dark
+    assert [len(read.classed(size)) for size in ("wide", "narrow")] == [1, 1]
 
 
 def test_each_scheme_has_colours_of_its_own() -> None:

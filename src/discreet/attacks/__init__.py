@@ -5,6 +5,7 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 """
 
 from discreet.attacks.attack import Attack, ceiling, compared, posterior
+from discreet.attacks.contaminated_regression import regression_under_outliers
 from discreet.attacks.linkage.attribute_disclosure import Disclosure
 from discreet.attacks.linkage.intersection import Intersection, intersection
 from discreet.attacks.linkage.k_anonymity import Anonymity, k_anonymity
@@ -54,5 +55,13 @@ __all__ += ["backdoor_under_privacy", "capped", "ceiling", "compared", "correlat
 __all__ += ["genotypes_from_pairs", "group_bound", "how_unique", "intersection", "isolate", "k_anonymised"]
 __all__ += ["k_anonymity", "known_ratings", "labels_under_lies", "leverage", "linkage", "location_under_outliers"]
 __all__ += ["membership", "posterior", "reconstruct", "reconstruction_by_guarantee", "reconstruction_by_noise", "refit"]
-__all__ += ["scoreboard", "scoreboard_by_items", "share_unique", "silent_after", "smoothed", "subset_counts", "trace"]
-__all__ += ["triggered", "uniqueness", "with_backdoor", "with_flipped_labels", "with_outliers"]
+__all__ += [
+    "regression_under_outliers",
+    "scoreboard",
+    "scoreboard_by_items",
+    "share_unique",
+    "silent_after",
+    "smoothed",
+    "subset_counts",
+]
+__all__ += ["trace", "triggered", "uniqueness", "with_backdoor", "with_flipped_labels", "with_outliers"]

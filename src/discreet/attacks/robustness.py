@@ -172,7 +172,13 @@ class Robustness:
             title=self.title,
             shares=self.shares,
             joined=True,
+            parts=True,
         )
+
+    @property
+    def hidden(self) -> list[str]:
+        """Returns which curves of the chart lie on others, and where."""
+        return comparison_charts.hidden(self.found, shares=self.shares)
 
     def chart(self) -> Any:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
@@ -209,7 +215,7 @@ def location_under_outliers(
             for name, centre in _CENTRES.items():
                 errors[name].append(max(_SMALLEST, abs(centre(values, epsilon, source) - 50)))
         for name, measured in errors.items():
-            found[name].append((float(share), _middle(measured)))
+            found[name].append((float(share), spread_of(measured)))
     return Robustness(
         found={name: tuple(points) for name, points in found.items()},
         allowed={},
@@ -370,7 +376,7 @@ def _mean(measured: Sequence[float]) -> comparison_charts.Rate:
     return centre, max(0.0, centre - reach), min(1.0, centre + reach)
 
 
-def _middle(measured: Sequence[float]) -> comparison_charts.Rate:
+def spread_of(measured: Sequence[float]) -> comparison_charts.Rate:
     """Returns the median, and the spread without one value at each end where there are more than four."""
     ordered = sorted(measured)
     cut = 1 if len(ordered) > 4 else 0

@@ -425,7 +425,7 @@ def _choices_page(told: Choices) -> str:
     return page.document(
         "Choosing a budget",
         page.table(told.headings, told.cells, caption="Budgets side by side", numbers=told.headings[1:]),
-        page.figure(told.spec(), caption="Error and risk by budget", description="Bars for each budget."),
         page.bullets(*(f"{choice.budget}: {choice.words}" for choice in told.choices)),
+        page.figure(told.spec(), caption="Error and risk by budget", description="Bars for each budget."),
         lead=told.about,
     )

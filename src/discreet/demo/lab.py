@@ -230,5 +230,7 @@ def lab_page(exhibits: Sequence[Exhibit]) -> str:
 
 
 def _shown(exhibit: Exhibit) -> list[Html]:
-    alone = [] if exhibit.finding is None else finding_section(exhibit.finding)
-    return [page.paragraph(exhibit.told), *alone, *comparison_section(exhibit.comparison)]
+    told = page.paragraph(exhibit.told)
+    if exhibit.finding is None:
+        return comparison_section(exhibit.comparison, told)
+    return [*finding_section(exhibit.finding, told), *comparison_section(exhibit.comparison)]

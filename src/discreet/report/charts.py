@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from textwrap import wrap
 from typing import Any
 
 from discreet.report.display import Number
@@ -85,7 +86,8 @@ def curve(readings: Sequence[Reading], *, across: str, title: str, logarithmic: 
     """Returns a line through numbers, and the band of their intervals."""
     along: Spec = {"field": "x", "type": "quantitative", "title": across, "scale": {"nice": False, "zero": False}}
     if logarithmic:
-        along |= {"scale": {"type": "log", "nice": False}, "axis": {"values": _decades(readings)}}
+        reach = [reading.x for reading in readings]
+        along |= {"scale": {"type": "log", "nice": False}, "axis": {"values": decades(min(reach), max(reach))}}
     upright: Spec = {"type": "quantitative", "title": title, "scale": {"zero": False}}
     band = {"y": upright | {"field": "low"}, "y2": {"field": "high"}}
     layers: list[Spec] = [
@@ -125,6 +127,39 @@ def panels(charts: Sequence[Spec]) -> Spec:
     return {"$schema": SCHEMA, "vconcat": [chart | {"width": _PANEL} for chart in inner]}
 
 
+def single(chart: Spec) -> list[Spec]:
+    """Returns the charts that stand one below the other in one; a chart that is alone is a list of one."""
+    parts = chart.get("vconcat")
+    return [chart] if parts is None else [{"$schema": SCHEMA, "autosize": _FIT} | part for part in parts]
+
+
+def at_width(chart: Spec, width: int) -> Spec:
+    """Returns a chart of so many pixels, labels and names of lines included; it must be a single one.
+
+    Titles of axes are broken into lines that fit.
+    """
+    fitting: Spec = _broken(chart, {"x": width // _OF_X, "y": width // _OF_Y})
+    return fitting | {"width": width, "autosize": _FIT}
+
+
+_OF_X, _OF_Y = 12, 8  # pixels of a chart for each letter of a title: 6.5, and what stands beside the plot
+
+
+def _broken(part: Any, letters: Mapping[str, int]) -> Any:
+    """The same with the titles of its axes in several lines, if they are longer."""
+    if isinstance(part, list):
+        return [_broken(one, letters) for one in part]
+    if not isinstance(part, dict):
+        return part
+    made = {name: _broken(one, letters) for name, one in part.items() if name != "values"}
+    for axis in letters.keys() & made.keys():
+        title = made[axis].get("title") if isinstance(made[axis], dict) else None
+        if isinstance(title, str) and len(title) > letters[axis]:
+            made[axis] = made[axis] | {"title": wrap(title, letters[axis])}
+    return made | ({"values": part["values"]} if "values" in part else {})
+
+
+_FIT: Spec = {"type": "fit", "contains": "padding"}
 _DOT: Spec = {"type": "point", "shape": "circle", "filled": True, "opacity": 1, "size": 70, "style": "measured"}
 _TICK: Spec = {"type": "tick", "orient": "vertical", "thickness": 3, "height": {"band": 0.62}, "style": "measured"}
 
@@ -134,7 +169,7 @@ def _chart(values: list[Spec], layers: list[Spec], height: int) -> Spec:
         "$schema": SCHEMA,
         "width": WIDTH,
         "height": height,
-        "autosize": {"type": "fit", "contains": "padding"},
+        "autosize": _FIT,
         "data": {"values": values},
         "layer": layers,
     }
@@ -185,9 +220,12 @@ def _span(points: Sequence[Point], more: Iterable[float] = ()) -> tuple[float, f
     return (low - margin if low else 0.0, high + margin if high else 0.0)
 
 
-def _decades(readings: Sequence[Reading]) -> list[float]:
-    """1, 2 and 5 times the powers of ten, as far as the curve goes."""
-    low, high = min(r.x for r in readings), max(r.x for r in readings)
+def decades(low: float, high: float) -> list[float]:
+    """Returns 1, 2 and 5 times the powers of ten between two numbers.
+
+    >>> decades(0.1, 3)
+    [0.1, 0.2, 0.5, 1.0, 2.0]
+    """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [tick for power in powers for tick in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if low <= tick <= high]
 

@@ -235,19 +235,19 @@ def _line(trial: Trial, width: int) -> str:
     return f"  {trial.defence:<{width}}  {finding.with_interval} of {finding.goal}{bound}"
 
 
-def finding_section(finding: Finding) -> list[Html]:
-    """Returns the words and the chart of a finding as parts of a page."""
+def finding_section(finding: Finding, *told: Html) -> list[Html]:
+    """Returns the words and the chart of a finding as parts of a page; what is told before them stands with them."""
     figure = page.figure(finding.spec(), caption=_sampling(finding), description=finding.summary())
-    return [page.paragraph(finding.summary()), figure]
+    return [page.beside(page.group(*told, page.paragraph(finding.summary())), figure)]
 
 
-def comparison_section(comparison: Comparison) -> list[Html]:
-    """Returns the chart and the table of a comparison as parts of a page."""
+def comparison_section(comparison: Comparison, *told: Html) -> list[Html]:
+    """Returns the chart of a comparison beside what is told about it, above its table; or the two side by side."""
     rows = [comparison_row(trial) for trial in comparison]
     caption = f"{comparison.raw.attack}, on each release"
     table = page.table(COLUMNS, rows, caption=caption, numbers=COLUMNS[1:])
     figure = page.figure(comparison.spec(), caption=_reading(comparison), description=comparison.summary())
-    return [figure, table]
+    return [page.beside(page.group(*told), figure), table] if told else [page.beside(figure, table)]
 
 
 def finding_page(*parts: Finding | Comparison) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pkgutil import get_data
 
-from discreet.report.charts import Spec
-from discreet.report.html import Html, element, together
-from discreet.report.render import Scheme, svg
+from discreet.report.charts import WIDTH, Spec, at_width, single
+from discreet.report.html import NOTHING, Html, element, together
+from discreet.report.render import FONT, NARROW, Scheme, svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -54,7 +54,7 @@ def document(
 
 def style() -> Html:
     """Returns the style sheet."""
-    return Html((get_data("discreet.report", "style.css") or b"").decode())
+    return Html(f":root {{ --font: {FONT}; }}\n" + (get_data("discreet.report", "style.css") or b"").decode())
 
 
 def _contents(names: Mapping[str, str]) -> list[Html]:
@@ -112,25 +112,60 @@ def scrolling(drawn: Html, *, label: str) -> Html:
     return element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=label)
 
 
-def figure(spec: Spec, *, caption: str, description: str) -> Html:
-    """Returns a chart in a light and a dark version, of which the page shows one.
+BROAD = 940
+"""Pixels of a chart that has a wide page to itself."""
+
+
+def figure(spec: Spec, *, caption: str, description: str, broad: bool = False) -> Html:
+    """Returns a chart, drawn for a wide and a narrow page, light and dark, of which the page shows one.
+
+    The title of the chart becomes text of the page, which breaks where the page ends. Charts that stand one below the
+    other are put side by side where there is room.
 
     Args:
         spec: what is drawn.
         caption: stands below it.
         description: what it shows, for those who do not see it.
+        broad: whether it has the whole width of a wide page, or stands beside something.
 
     Raises:
         MissingExtra: if pictures cannot be made.
     """
-    versions = (element("div", svg(spec, scheme), class_=scheme.value, aria_hidden="true") for scheme in Scheme)
-    picture = element("div", *versions, role="img", aria_label=description)
-    return element("figure", picture, element("figcaption", caption))
+    title = element("p", _title(spec), class_="headline") if "title" in spec else NOTHING
+    untitled = {name: part for name, part in spec.items() if name != "title"}
+    charts = [_drawn(one, BROAD if broad else WIDTH) for one in single(untitled)]
+    inside = beside(*charts) if len(charts) > 1 else charts[0]
+    picture = element("div", inside, role="img", aria_label=description)
+    return element("figure", title, picture, element("figcaption", caption), **_kind("broad" if broad else ""))
+
+
+def _title(spec: Spec) -> str:
+    text = spec["title"]["text"]
+    return text if isinstance(text, str) else " ".join(text)
+
+
+def _drawn(chart: Spec, wide: int) -> Html:
+    """One chart in two widths and two schemes."""
+    versions = []
+    for size, width in (("wide", wide), ("narrow", NARROW)):
+        fitting = at_width(chart, width)
+        pictures = (
+            element("div", svg(fitting, scheme, width=width), class_=scheme.value, aria_hidden="true")
+            for scheme in Scheme
+        )
+        versions.append(element("div", *pictures, class_=size))
+    return element("div", *versions)
 
 
 def group(*parts: Html) -> Html:
     """Returns pieces that stay together."""
     return element("div", *parts)
+
+
+def verdict(word: str, text: str, *, passed: bool) -> Html:
+    """Returns what was found, as a sign that is green or red, and in words as well."""
+    sign = element("strong", f"{'✓' if passed else '✗'} {word}")
+    return element("p", sign, text, class_=f"verdict {'passed' if passed else 'failed'}")
 
 
 def beside(*parts: Html) -> Html:

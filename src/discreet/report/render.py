@@ -16,11 +16,15 @@ from typing import Any
 
 from discreet.errors import MissingExtra
 from discreet.lazy import load
-from discreet.report.charts import Spec
+from discreet.report.charts import WIDTH, Spec
 from discreet.report.html import Html
 
-FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
-"""Fonts of one width: whoever draws the picture and whoever shows it may have different ones of them."""
+FONT = "Arial, Helvetica, Liberation Sans, Arimo, sans-serif"
+"""Fonts of one width, of pages and pictures alike: whoever draws a picture and whoever shows it may have different ones
+of them, and texts still have the room that was measured for them."""
+
+NARROW = 372
+"""Pixels of a picture on a telephone: a page of 420 pixels shows it as large as it is drawn."""
 
 
 class Scheme(Enum):
@@ -38,6 +42,7 @@ class Palette:
     rule: str
     series: tuple[str, ...]
     alarm: str
+    good: str
 
 
 PALETTES = {
@@ -47,6 +52,7 @@ PALETTES = {
         rule="#dde3ea",
         series=("#1f6f9f", "#b4570b", "#2e7d4f", "#7a4fa3", "#b0235f", "#0f7a80", "#7d6608"),
         alarm="#b3261e",
+        good="#2e7d4f",
     ),
     Scheme.DARK: Palette(
         ink="#e7ecf2",
@@ -54,20 +60,29 @@ PALETTES = {
         rule="#36424f",
         series=("#6cb8e6", "#f0a660", "#7fcf9d", "#c3a1e6", "#f39ac0", "#5fd3d8", "#d9c865"),
         alarm="#ff8a80",
+        good="#7fcf9d",
     ),
 }
 
 
-def config(scheme: Scheme) -> dict[str, Any]:
-    """Returns the configuration of Vega-Lite that goes under every chart."""
+def config(scheme: Scheme, *, width: int = WIDTH) -> dict[str, Any]:
+    """Returns the configuration of Vega-Lite that goes under every chart.
+
+    Args:
+        scheme: how bright the page is.
+        width: of the picture, which decides how long names may be, and how many stand in a line.
+    """
     palette = PALETTES[scheme]
+    beside = {"columns": max(1, width // 150), "labelLimit": 200, "symbolStrokeWidth": 3}
     return {
         "background": None,
         "font": FONT,
         "padding": 4,
         "view": {"stroke": None},
-        "axis": _axis(palette),
-        "legend": {"labelColor": palette.ink, "labelFontSize": 12, "titleColor": palette.faint, "titleFontSize": 12},
+        "axis": _axis(palette) | {"labelLimit": 2 * width // 5},
+        "axisLeft": {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10, "titleBaseline": "bottom"},
+        "legend": {"labelColor": palette.ink, "labelFontSize": 12, "titleColor": palette.faint, "titleFontSize": 12}
+        | beside,
         "title": {"color": palette.ink, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
         "range": {"category": list(palette.series)},
         "style": _styles(palette),
@@ -81,7 +96,6 @@ def _axis(palette: Palette) -> dict[str, Any]:
         "tickColor": palette.rule,
         "labelColor": palette.ink,
         "labelFontSize": 12,
-        "labelLimit": 190,
         "titleColor": palette.faint,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
@@ -99,6 +113,10 @@ def _styles(palette: Palette) -> dict[str, Any]:
         "curve": {"color": first},
         "cloud": {"color": first, "opacity": 0.4},
         "exact": {"color": second},
+        "kept": {"color": palette.good, "fillOpacity": 0.45},
+        "broken": {"color": palette.alarm, "fillOpacity": 0.8},
+        "limit": {"color": palette.ink},
+        "beyond": {"color": palette.alarm, "fillOpacity": 0.1},
         "landmark": {"color": palette.alarm},
         "landmark-text": {"color": palette.alarm, "fontSize": 12},
         "figure-text": {"color": palette.ink, "fontSize": 12},
@@ -108,13 +126,19 @@ def _styles(palette: Palette) -> dict[str, Any]:
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-def svg(spec: Spec, scheme: Scheme, *, background: str | None = None) -> Html:
+def svg(spec: Spec, scheme: Scheme, *, background: str | None = None, width: int = WIDTH) -> Html:
     """Returns the picture of a chart, on the page's own background unless another is named.
+
+    Args:
+        spec: the chart.
+        scheme: how bright the page is.
+        background: a colour.
+        width: of a chart that `at_width` has made so wide.
 
     Raises:
         MissingExtra: if vl-convert-python is not installed.
     """
-    under = config(scheme) | {"background": background}
+    under = config(scheme, width=width) | {"background": background}
     drawn: str = _converter().vegalite_to_svg(spec, config=under, allowed_base_urls=[])
     prefix = sha256(drawn.encode()).hexdigest()[:8]  # pictures on one page must not share names of clips
     return Html(_IDS.sub(rf"\g<1>{prefix}-", drawn))

@@ -198,6 +198,10 @@ EPSILON = (
     "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, "
     "where one can be told from these pairs; it must not be larger than what the question may cost."
 )
+FULL = (
+    "To use all that was paid is what a good mechanism does: it adds the noise that is needed and no more. Only more "
+    "than that would be a violation."
+)
 KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
 _FAULTS = ("what", "expected", "found", "the two tables", "question")
 _STRANGERS = (
@@ -210,7 +214,12 @@ _STRANGERS = (
 
 def audit_page(audits: Sequence[QueryAudit]) -> str:
     """Returns a whole document about the audits of some tables."""
-    parts = [piece for audit in audits for piece in parts_of(audit)]
+    passed = bool(audits) and all(audit.passed for audit in audits)
+    word = "Passed" if passed else "Failed"
+    told = f"{len(audits)} table{'s' * (len(audits) != 1)}: " + "; ".join(
+        f"{plain(audit.table)} {'passed' if audit.passed else 'did not pass'}" for audit in audits
+    )
+    parts = [page.verdict(word, f"{told}.", passed=passed), *(piece for audit in audits for piece in parts_of(audit))]
     cannot = page.section("cannot", "What this cannot show", page.bullets(*CANNOT_SHOW), page.paragraph(KEEP))
     how = page.section("how", "How it was tried", page.paragraph(HOW), page.bullets(*_STRANGERS))
     return page.document("Can anybody be told apart?", *parts, how, cannot, lead=LEAD)
@@ -220,22 +229,24 @@ def parts_of(audit: QueryAudit) -> list[Html]:
     """Returns one audit: the verdict, figures, the chart, the questions, and what was found against them."""
     relation = "added or taken away" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
     pieces = [
-        page.paragraph(
-            f"{audit.headline}. The tables of a pair differ in one {plain(audit.unit)}, who was {relation}."
+        page.verdict(
+            *(f"{part}{end}" for part, end in zip(audit.headline.split(": ", 1), ("", "."), strict=True)),
+            passed=audit.passed,
         ),
+        page.paragraph(f"The tables of a pair differ in one {plain(audit.unit)}, who was {relation}."),
         page.facts(
             {
                 "pairs of tables": f"{audit.neighbours:,}",
                 "questions": f"{len(audit.questions):,}",
-                "most used of what was paid": percent(audit.share),
                 "violations": f"{len(audit.violations):,}",
+                "most that neighbours used": f"{percent(audit.share)} of the price",
             }
         ),
-        page.paragraph(f"What this shows: {SHOWS}"),
+        page.paragraph(f"{FULL} What this shows: {SHOWS}"),
     ]
     with suppress(MissingExtra):  # the page says everything without its chart, too
-        caption = "At the dashed line noise hides exactly what it was paid for; beyond it would be a violation."
-        pieces.append(page.figure(audit.spec(), caption=caption, description=audit.summary()))
+        caption = "A bar that ends at the line is a pass: noise hides just what was paid for. Numbers as in the table."
+        pieces.append(page.figure(audit.spec(), caption=caption, description=audit.summary(), broad=True))
     pieces += [_questions(audit), page.paragraph(EPSILON, kind="small")]
     if audit.violations:
         rows = [(v.kind, v.expected, v.found, v.neighbour, plain(v.question)) for v in audit.violations[:100]]
@@ -245,7 +256,21 @@ def parts_of(audit: QueryAudit) -> list[Html]:
 
 def _questions(audit: QueryAudit) -> Html:
     claimed = f"Questions; each may cost epsilon {float(audit.epsilon_claimed):g}"
-    return page.table(_COLUMNS, _rows(audit), caption=claimed, numbers=_COLUMNS[2:])
+    rows = [
+        (f"{place}.", each[0], _VERDICTS[_verdict(audit, asked)], *each[1:])
+        for place, (asked, each) in enumerate(zip(audit.questions, _rows(audit), strict=True), 1)
+    ]
+    return page.table(("", _COLUMNS[0], "verdict", *_COLUMNS[1:]), rows, caption=claimed, numbers=_COLUMNS[2:])
+
+
+_VERDICTS = {True: "✓\u00a0passed", False: "✗\u00a0violated", None: "not audited"}
+
+
+def _verdict(audit: QueryAudit, asked: Audited) -> bool | None:
+    """Whether a question passed; None if it was never answered."""
+    if asked.share > 1 or any(violation.question == asked.sql for violation in audit.violations):
+        return False
+    return True if asked.answered else None
 
 
 def _rows(audit: QueryAudit) -> list[tuple[str, ...]]:

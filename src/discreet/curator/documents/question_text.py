@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _BETWEEN = {
@@ -46,13 +47,24 @@ def plan_text(question: Any) -> str:
     >>> plan_text(json.dumps({**counted, "where": where}))
     'n = COUNT() of visits where age >= 40'
     """
+    return _read_plan(question) if isinstance(question, str) else _told_plan(question)
+
+
+@lru_cache(maxsize=4096)  # the same questions are asked again and again
+def _read_plan(question: str) -> str:
     try:
-        asked = json.loads(question) if isinstance(question, str) else question
+        return _told_plan(json.loads(question))
+    except (ValueError, RecursionError):
+        return question
+
+
+def _told_plan(asked: Any) -> str:
+    try:
         if "batch" in asked:
             return "; ".join(_plan(one) for one in asked["batch"])
         return _plan(asked)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
-        return str(question)
+        return json.dumps(asked) if isinstance(asked, dict) else str(asked)
 
 
 def outputs_text(question: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from discreet.curator.documents.question_text import asked_text
+from discreet.curator.book_report.entry_words import entry_details
 from discreet.ledger import Entry
 from discreet.ledger.serialization import read_loss
 from discreet.report.charts import Spec
@@ -102,28 +100,9 @@ def entry_line(entry: Entry) -> EntryLine:
         who=entry.who,
         account=entry.account,
         cost=str(read_loss(content["cost"])) if charged and "cost" in content else "",
-        details=_details(entry, content)[:MOST_DETAILS],
+        details=entry_details(entry)[:MOST_DETAILS],
         certified=charged,
     )
-
-
-def _details(entry: Entry, content: dict[str, Any]) -> str:
-    if entry.kind == "charge":
-        return asked_text(content)
-    if entry.about:
-        return f"of entry {entry.about}"
-    told = {name: value for name, value in content.items() if value not in (None, "") and name != "declaration"}
-    return "; ".join(f"{name}: {_short(value)}" for name, value in told.items())
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict) and value.keys() & {"epsilon", "rho"} and value.keys() <= {"epsilon", "delta", "rho"}:
-        return str(read_loss(value))
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_short(one)}" for name, one in value.items() if one not in (None, "", [], {}))
-    if isinstance(value, list):
-        return ", ".join(map(_short, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

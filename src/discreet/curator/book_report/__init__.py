@@ -1,0 +1,1 @@
+"""What a book tells, as a page: budgets over time, who asked what, what was released, whether its chain is whole."""

@@ -1,0 +1,278 @@
+"""A book read once from its beginning, page by page, and what a report keeps of it: sums, curves, the newest of each.
+
+Entries are read as they are written and nothing is added to them. Lists keep the newest so many; counts and sums are
+of all.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from discreet.curator.book_report.entry_words import entry_details
+from discreet.curator.documents.question_text import asked_text
+from discreet.curator.book_report.released_numbers import Declared
+from discreet.curator.book_report.used_shares import Spending
+from discreet.ledger import Book, Entry
+from discreet.ledger.serialization import parsed, read_loss
+from discreet.ledger.tallies import Price, Tallies
+from discreet.privacy import Loss, Neighbours
+
+PAGE = 5_000
+"""Entries that are read at once."""
+
+MOST_LISTED = 100
+"""Lines of a list: the newest."""
+
+MOST_WORDINGS = 2_000
+"""Different questions of an account that are counted, by their words."""
+
+MOST_RUNNING = 10_000
+"""Charges without an outcome that are remembered while the book is read."""
+
+ACTS = frozenset(("open", "attach", "amend", "renew", "appoint", "allot", "unlock", "service", "freeze", "resume"))
+"""What stewards do: everything else follows from questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A charged question and how it ended, or what was released on the way to its answer.
+
+    Attributes:
+        sequence: of its charge.
+        question: as the charge has it.
+        cost: what it cost.
+        outcome: "answered", "failed" or "not ended".
+        replay_key: under which its answer is kept, if it has one.
+        paid_by: the charge that has paid, if it is not this one.
+    """
+
+    sequence: int
+    time: str
+    account: str
+    who: str
+    project: str
+    words: str
+    question: str
+    cost: str
+    outcome: str = "not ended"
+    replay_key: str = ""
+    paid_by: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """An entry that is no question."""
+
+    sequence: int
+    time: str
+    kind: str
+    account: str
+    who: str
+    words: str
+
+
+@dataclass(slots=True, kw_only=True)
+class AccountHistory:
+    """One account, filled while the book is read."""
+
+    name: str
+    unit: str
+    neighbours: Neighbours
+    budget: Loss
+    own: Spending
+    people: dict[str, Spending] = field(default_factory=dict)
+    projects: dict[str, Spending] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    wordings: Counter[str] = field(default_factory=Counter)
+
+    def person(self, name: str) -> Spending:
+        """Returns somebody's spending."""
+        return self.people.setdefault(name, Spending(currency=self.budget))
+
+    def project(self, name: str) -> Spending:
+        """Returns a project's spending."""
+        return self.projects.setdefault(name, Spending(currency=self.budget))
+
+
+@dataclass(slots=True, kw_only=True)
+class BookHistory:
+    """What a report keeps of a book, filled while it is read."""
+
+    accounts: dict[str, AccountHistory] = field(default_factory=dict)
+    asked: dict[int, Asked] = field(default_factory=dict)
+    acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
+    declared: dict[tuple[str, int], Declared] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    running: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    """Charges that have not ended: their projects, and whether another one has paid."""
+    entries: int = 0
+
+    def declared_at(self, sequence: int) -> dict[str, Declared]:
+        """Returns the tables as they were declared before an entry."""
+        return {table: told for (table, place), told in self.declared.items() if place < sequence}
+
+    def keep(self, asked: Asked) -> None:
+        """Keeps a question, and lets go of the oldest."""
+        self.asked[asked.sequence] = asked
+        if len(self.asked) > MOST_LISTED:
+            del self.asked[next(iter(self.asked))]
+
+
+def read_history(book: Book) -> BookHistory:
+    """Reads all entries of a book, a page at a time."""
+    history = BookHistory()
+    for entry in _entries(book):
+        history.entries += 1
+        history.counts[entry.kind] += 1
+        read = _READERS.get(entry.kind)
+        if read is not None:
+            read(history, entry, entry.content)
+        if entry.kind in ACTS:
+            history.acts.append(_act(entry))
+    return history
+
+
+def _entries(book: Book) -> Iterator[Entry]:
+    last = 0
+    while found := book.history(after=last, limit=PAGE):
+        yield from found
+        last = found[-1].sequence
+
+
+def _act(entry: Entry) -> Act:
+    return Act(
+        sequence=entry.sequence,
+        time=entry.time,
+        kind=entry.kind,
+        account=entry.account,
+        who=entry.who,
+        words=entry_details(entry),
+    )
+
+
+def _time(entry: Entry) -> dt.datetime:
+    return dt.datetime.fromisoformat(entry.time)
+
+
+def _open(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    told = content["account"]
+    budget = read_loss(told["budget"])
+    own = Spending(currency=budget)
+    own.begin(_time(entry), budget)
+    history.accounts[told["name"]] = AccountHistory(
+        name=told["name"],
+        unit=told["unit"]["name"],
+        neighbours=Neighbours(told["neighbours"]),
+        budget=budget,
+        own=own,
+    )
+
+
+def _attach(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    account = history.accounts[entry.account]
+    account.tables[content["table"]] = content["version"]
+    history.declared[content["table"], entry.sequence] = Declared(
+        declaration=content["declaration"],
+        version=content["version"],
+        account=entry.account,
+        neighbours=account.neighbours,
+    )
+
+
+def _amend(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    account = history.accounts[entry.account]
+    account.budget = read_loss(content["budget"])
+    account.own.change(_time(entry), account.budget)
+
+
+def _renew(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    account, time = history.accounts[entry.account], _time(entry)
+    account.budget = read_loss(content["budget"])
+    account.own.begin(time, account.budget)
+    for spender in (*account.people.values(), *account.projects.values()):
+        spender.begin(time, spender.total)
+
+
+def _appoint(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    if entry.account:  # else it is a role on the whole book
+        account, cap = history.accounts[entry.account], content["cap"]
+        account.person(content["name"]).change(_time(entry), None if cap is None else read_loss(cap))
+
+
+def _allot(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    account = history.accounts[entry.account]
+    account.project(content["project"]).change(_time(entry), read_loss(content["cap"]))
+
+
+def _run(history: BookHistory, entry: Entry, project: str, *, paid: bool) -> None:
+    """Remembers a charge until it ends; of those that never do, the oldest are forgotten."""
+    history.running[entry.sequence] = project, paid
+    if len(history.running) > MOST_RUNNING:
+        del history.running[next(iter(history.running))]
+
+
+def _ended(history: BookHistory, entry: Entry) -> list[Spending]:
+    """Whose question has ended: nobody's, if it was on the way to another's answer."""
+    project, paid = history.running.pop(entry.about, ("", True))
+    account = history.accounts[entry.account]
+    more = [account.project(project)] if project else []
+    return [account.own, account.person(entry.who), *more] if paid else []
+
+
+def _charge(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    """A charge that stands beside another is free: it is for what was released on the way to an answer."""
+    account, time, project = history.accounts[entry.account], _time(entry), content.get("project", "")
+    words = asked_text(content)
+    _run(history, entry, project, paid="beside" not in content)
+    if "beside" not in content:
+        price = Price(Tallies.read(parsed(entry.price)))
+        spenders = [account.own, account.person(entry.who), *([account.project(project)] if project else [])]
+        for spender in spenders:
+            spender.charge(time, price)
+        if words in account.wordings or len(account.wordings) < MOST_WORDINGS:
+            account.wordings[words] += 1
+    history.keep(
+        Asked(
+            sequence=entry.sequence,
+            time=entry.time,
+            account=entry.account,
+            who=entry.who,
+            project=project,
+            words=words,
+            question=content["question"],
+            cost=str(read_loss(content["cost"])),
+            paid_by=content.get("beside", 0),
+        )
+    )
+
+
+def _answer(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    asked = history.asked.get(entry.about)
+    if asked is not None:
+        history.asked[entry.about] = replace(asked, outcome="answered", replay_key=content["replay_key"])
+    for spender in _ended(history, entry):
+        spender.answered += 1
+
+
+def _fail(history: BookHistory, entry: Entry, _: dict[str, Any]) -> None:
+    if entry.about in history.asked:
+        history.asked[entry.about] = replace(history.asked[entry.about], outcome="failed")
+    for spender in _ended(history, entry):
+        spender.failed += 1
+
+
+_READERS: dict[str, Callable[[BookHistory, Entry, dict[str, Any]], None]] = {
+    "open": _open,
+    "attach": _attach,
+    "amend": _amend,
+    "renew": _renew,
+    "appoint": _appoint,
+    "allot": _allot,
+    "charge": _charge,
+    "answer": _answer,
+    "fail": _fail,
+}

@@ -1,0 +1,34 @@
+"""Entries of the book in a few words, for pages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from discreet.curator.documents.question_text import asked_text
+from discreet.ledger import Entry
+from discreet.ledger.serialization import read_loss
+
+
+def entry_details(entry: Entry) -> str:
+    """Returns what an entry says, in a few words: of a charge, its question."""
+    content = entry.content
+    if entry.kind == "charge":
+        return asked_text(content)
+    if entry.about:
+        return f"of entry {entry.about}"
+    told = {name: value for name, value in content.items() if value not in (None, "") and name not in _LONG}
+    return "; ".join(f"{name}: {_short(value)}" for name, value in told.items())
+
+
+_LONG = frozenset(("declaration", "before", "files"))  # what a line has no room for
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() & {"epsilon", "rho"} and value.keys() <= {"epsilon", "delta", "rho"}:
+        return str(read_loss(value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_short(one)}" for name, one in value.items() if one not in (None, "", [], {}))
+    if isinstance(value, list):
+        return ", ".join(map(_short, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,156 @@
+"""Released numbers from the book alone: a stored release, finished once more under the declaration it was made under.
+
+Nothing is read but the book. A release is shown only if this library would release the same event for its question
+today; whatever it cannot rebuild (models, streams, questions about other rows than a table's own) is not guessed at.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.curator.asking.answer import records
+from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.replay.stored_releases import edition_of, facts_of, law_of, unpack
+from discreet.errors import DiscreetError
+from discreet.measurement.program.execution import Released
+from discreet.plan.canonical import recall
+from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
+from discreet.privacy import Neighbours
+
+CONFIDENCE = Fraction(95, 100)
+_FOREIGN = DiscreetError, AttributeError, KeyError, TypeError, ValueError  # of texts that another version has written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A table as it was declared when something was released from it.
+
+    Attributes:
+        declaration: the text of the entry.
+        version: of its data.
+        account: whose people it is about.
+        neighbours: the account's relation.
+    """
+
+    declaration: str
+    version: str
+    account: str
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedNumbers:
+    """What an answer showed, group by group.
+
+    Attributes:
+        records: keys, and each number `x` beside `x_low` and `x_high`.
+        private: whether its noise protects anybody, or was seeded for a test.
+    """
+
+    records: tuple[dict[str, Any], ...]
+    private: bool
+
+
+def released_numbers(question: str, payload: bytes, declared: Mapping[str, Declared]) -> ReleasedNumbers | None:
+    """Returns the numbers of a stored release, with 95 % intervals; None if they cannot be rebuilt from the book.
+
+    Args:
+        question: as its charge has it.
+        payload: as the book keeps it.
+        declared: the tables as they were declared then, by name.
+    """
+    try:
+        fields, form = json.loads(payload), json.loads(question)
+        table = form["table"]
+        about = recall(question, Question(table=table, aggregates=(), outputs=()))
+        if about is None or "noisy" not in fields or "profile" in fields:
+            return None
+        released = _rebuilt(about, fields, payload, _schema(table, declared[table]))
+        return None if released is None else _shown(released, _names(form), private=fields["private"])
+    except _FOREIGN:
+        return None
+
+
+def _rebuilt(about: Question, fields: Mapping[str, Any], payload: bytes, schema: TableSchema) -> Released | None:
+    plan = MeasurementPlan(
+        plan=about,
+        account=schema.account,
+        schemas={schema.name: schema},
+        limits=Limits(*fields["limits"]),
+        salt="",  # by which rows are chosen; nothing is read
+        probes=(),
+        facts=facts_of(fields),
+    )
+    edition = edition_of(fields)
+    if edition is None:
+        return None
+    return unpack(payload, plan.rebuild(plan.facts, law_of(fields), edition=edition), private=fields["private"])
+
+
+def _shown(released: Released, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
+    rows = [
+        {name: cell for name, cell in row.items() if name not in names}
+        | {title: row[name] for name, title in names.items() if name in row}
+        for row in released.groups(1 - CONFIDENCE)
+    ]
+    return ReleasedNumbers(records=records(rows), private=private)
+
+
+def _names(form: Mapping[str, Any]) -> dict[str, str]:
+    """The names of an answer's columns for its aggregates; those that only went into others have their kind's."""
+    keys = {str(name) for name, _ in form["keys"]}
+    said = {f"#{part[1]}": str(name) for name, part in form["outputs"] if part[0] == "#" and name not in keys}
+    taken, names = keys | set(said.values()), dict[str, str]()
+    for place, aggregate in enumerate(form["aggregates"], 1):
+        kind = str(aggregate["kind"]).replace("_", " ")
+        names[f"#{place}"] = said.get(f"#{place}", kind if kind not in taken else f"{kind} {place}")
+        taken.add(names[f"#{place}"])
+    return names
+
+
+def _schema(name: str, declared: Declared) -> TableSchema:
+    """Returns the table that a declaration describes.
+
+    Raises:
+        TypeError: if its rows find their people by several columns, or by a way over other tables.
+    """
+    told = json.loads(declared.declaration)
+    if not (told["unit"] is None or isinstance(told["unit"], str)):
+        raise TypeError("a unit of several columns")
+    return TableSchema(
+        name=name,
+        columns={column: _column(column, one) for column, one in told["columns"].items()},
+        unit=told["unit"],
+        limits=Limits(*told["limits"]),
+        neighbours=declared.neighbours,
+        version=declared.version,
+        account=declared.account,
+    )
+
+
+def _column(name: str, told: Mapping[str, Any]) -> ColumnSchema:
+    kind, bounds, keys = Type(told["type"]), told["bounds"], told["keys"]
+    read = _KEYS.get(kind, _as_it_is)
+    return ColumnSchema(
+        name=name,
+        type=kind,
+        bounds=None if bounds is None else Bounds(Fraction(bounds[0]), Fraction(bounds[1])),
+        keys=None if keys is None else tuple(read(key) for key in keys),
+    )
+
+
+def _as_it_is(key: Value) -> Value:
+    return key
+
+
+_KEYS: dict[Type, Callable[[Any], Value]] = {
+    Type.DATE: dt.date.fromisoformat,
+    Type.TIMESTAMP: dt.datetime.fromisoformat,
+}

@@ -1,0 +1,47 @@
+"""`discreet report`: a page from the book, exit codes, and a book that is not as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.ledger import Book
+from tests.cli.clinic import COUNT, run, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_before_anything_is_protected_there_is_no_book(folder: Path) -> None:
+    told = run("report")
+    assert told.code == 2
+    assert "discreet protect" in told.err
+    assert not (folder / "report.html").exists()
+
+
+def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
+    assert run("protect").code == 0
+    assert run("ask", COUNT, "--epsilon", "0.5").code == 0
+    (folder / "visits.csv").unlink()  # no data are read
+    told = run("report", "--out", "monday.html")
+    assert told.code == 0, told.err
+    with Book("clinic.ledger", read_only=True) as book:
+        assert told.out.splitlines()[-1] == str(book.head())
+    page = (folder / "monday.html").read_text(encoding="utf-8")
+    assert "Verified" in page
+    assert "count of visits" in page
+    assert run("report", "--anchor", told.out.splitlines()[-1]).code == 0
+
+
+def test_a_book_that_lacks_its_anchor_ends_with_5_and_is_told(folder: Path) -> None:
+    assert run("protect").code == 0
+    told = run("report", "--anchor", f"1:{'f' * 64}")
+    assert told.code == 5
+    assert "Not this book" in (folder / "report.html").read_text(encoding="utf-8")
+    assert run("budget").code == 0  # nothing is frozen by looking
+    assert run("report", "--anchor", "nothing").code == 2
