@@ -17,14 +17,33 @@ with extra("A learner"):
     from discreet.learn.pipelines.pipeline import Pipeline
     from discreet.learn.pipelines.public_encoders import PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
     from discreet.learn.privacy_warnings import PrivacyWarning
+    from discreet.learn.selection.auto_classifier import AutoClassifier
     from discreet.learn.selection.choice import Choice, choose_model
     from discreet.learn.selection.holdout import Holdout, Reuse, reuse
     from discreet.learn.selection.search import GridSearchCV
     from discreet.learn.trees.boosting import AdditiveClassifier
     from discreet.learn.trees.decision_trees import DecisionTreeClassifier, RandomForestClassifier
+    from discreet.learn.trees.random_splits import ExtraTreesClassifier
 
-__all__ = ["PCA", "AdditiveClassifier", "Choice", "DecisionTreeClassifier", "GaussianNB", "GridSearchCV", "Holdout"]
-__all__ += ["KMeans", "Learner", "LinearRegression", "LinearSVC", "LogisticRegression", "RandomForestClassifier"]
+__all__ = [
+    "PCA",
+    "AdditiveClassifier",
+    "AutoClassifier",
+    "Choice",
+    "DecisionTreeClassifier",
+    "ExtraTreesClassifier",
+    "GaussianNB",
+]
+__all__ += [
+    "GridSearchCV",
+    "Holdout",
+    "KMeans",
+    "Learner",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "RandomForestClassifier",
+]
 __all__ += ["Pipeline", "PrivacyWarning", "PublicOneHotEncoder", "PublicOrdinalEncoder", "PublicScaler"]
 __all__ += ["Reuse", "Ridge", "StandardScaler"]
 __all__ += ["choose_model", "from_json", "load", "reuse", "save", "to_json"]
