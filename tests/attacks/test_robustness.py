@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import robustness
+from discreet.attacks import regression_under_outliers, robustness
 from discreet.attacks.robustness import (
     PLAIN,
     Robustness,
@@ -124,3 +124,12 @@ def test_an_estimator_that_is_said_to_be_robust_and_is_not_is_noticed(monkeypatc
     monkeypatch.setattr(robustness, "_CENTRES", centres | {"private median": centres["mean"]})
     found = location_under_outliers(200, shares=(0, 0.3), runs=3, bits=SeededBits(1))
     assert found.at("private median", 0.3) > 12
+
+
+def test_a_private_huber_line_stays_where_least_squares_follow_the_outliers() -> None:
+    found = regression_under_outliers(800, shares=(0, 0.2), runs=1, bits=SeededBits(3))
+    moved = 0.2 * (100 - 10)  # a fifth of the targets says 100 in place of about 10
+    assert found.at("least squares", 0.2) == pytest.approx(moved, rel=0.1)
+    assert found.at("private least squares", 0.2) == pytest.approx(moved, rel=0.3)
+    assert found.at("private Huber", 0.2) < moved / 10
+    assert found.at("private Huber", 0) < found.at("private least squares", 0)

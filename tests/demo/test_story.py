@@ -130,7 +130,8 @@ def test_headings_are_in_order_and_names_are_unique(report: str) -> None:
 
 
 def test_the_bill_is_told_only_where_the_attack_is(report: str) -> None:
-    before, _, rest = report.partition('id="attack"')
+    told = re.sub(r' (?:d|transform)="[^"]*"', "", report)  # where pictures have their lines is no telling
+    before, _, rest = told.partition('id="attack"')
     attack, _, after = rest.partition('id="book"')
     written = re.compile(r"48[,.]?750")
     assert written.search(attack)

@@ -69,7 +69,7 @@ def against_epsilon(
     along: Spec = {
         "field": "x",
         "type": "quantitative",
-        "title": "epsilon of the whole release (log scale)",
+        "title": "total epsilon (log scale)",
         "scale": {"type": "log", "nice": False, "domain": [min(reach), max(reach)]},
         "axis": {"values": decades(min(reach), max(reach)), "labelOverlap": "greedy", "labelFlush": False},
     }
