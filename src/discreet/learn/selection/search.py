@@ -171,6 +171,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
         if not isinstance(self._estimator, Pipeline):
             return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
+        check_steps(self._estimator)
         X = named(X)
         note_columns(self, X)
         names = [name for name, _ in columns_of(X)]
