@@ -223,6 +223,8 @@ def check_steps(step: Any) -> None:
         parts = list(step.steps)
     elif isinstance(step, ColumnTransformer):
         parts = [*((name, each) for name, each, _ in step.transformers), ("remainder", step.remainder)]
+    elif isinstance(step, str):
+        follow(step, Flow(columns=()))
     elif follow.dispatch(type(step)) is follow.dispatch(object):
         _refuse(step, "to be a private step, or one that reads no data")
     for name, each in parts:

@@ -21,6 +21,7 @@ from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
 from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
+from discreet.learn.pipelines.public_steps import check_steps
 from discreet.learn.pipelines.tables import count_rows, taken
 from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
 from discreet.learn.row_inputs import named
@@ -170,6 +171,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Rows, labels and names of columns; for a pipeline rows stay as they are, since its steps read them."""
         if not isinstance(self._estimator, Pipeline):
             return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
+        check_steps(self._estimator)
         X = named(X)
         note_columns(self, X)
         names = [name for name, _ in columns_of(X)]
@@ -213,6 +215,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return float(self.best_estimator_.score(X, y))
 
     def _candidates(self) -> list[dict[str, Any]]:
+        if isinstance(self._estimator, Pipeline):
+            check_steps(self._estimator)
         known = is_classifier(self.estimator) or is_regressor(self.estimator)
         if not known or not isinstance(self._estimator, Learner | Pipeline):
             hint = "A pipeline ends with one of them, and its other steps are public or private."
