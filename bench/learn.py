@@ -5,6 +5,7 @@ the same rows with the same public bounds. DP-EBM gets raw columns, which it bin
 defaults of each library. Data that are not there are left out, and so are libraries that are not installed.
 
     python bench/learn.py [SEEDS] [TABLE ...]
+    python bench/learn.py auto [SEEDS] [TABLE ...]    # what AutoClassifier chooses, beside the best default of others
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from discreet import learn
 
 HERE = Path(__file__).parent
 EPSILONS = (0.1, 0.5, 1.0, 3.0)
-PEERS = {"diffprivlib": ("logistic", "linear", "bayes", "kmeans", "forest"), "interpret": ("additive",)}
+PEERS = {"diffprivlib": ("logistic", "linear", "bayes", "kmeans", "forest", "tree"), "interpret": ("additive",)}
 GOALS = {0.1: (0.830, 0.880), 1.0: (0.847, 0.897), 3.0: (0.850, 0.901)}
 LINE_GOALS = {0.5: 0.74, 1.0: 0.80, 3.0: 0.81}
 
@@ -56,6 +57,7 @@ def ours(name: str) -> Fit:
             "bayes": lambda: learn.GaussianNB(bounds=bounds, classes=classes, **common),
             "kmeans": lambda: learn.KMeans(n_clusters=task.clusters, bounds=bounds, **common),
             "forest": lambda: learn.RandomForestClassifier(bounds=bounds, classes=classes, **common),
+            "auto": lambda: learn.AutoClassifier(bounds=bounds, norm_bound=task.norm, classes=classes, **common),
         }
         return build[name]().fit(X, y)
 
@@ -153,6 +155,50 @@ def adult_claims(found: dict) -> list[Claim]:
     return claims
 
 
+AUTO_EPSILONS = (0.1, 1.0, 3.0, 10.0)
+BELOW_MAJORITY = 0.02
+
+
+def auto_claims(data: Data, seeds: int, folder: Path) -> list[Claim]:
+    """What `AutoClassifier` reaches on a table, beside every default of others and the largest class.
+
+    Peers draw their own noise, so that their best is known to a standard error or two; it is told beside.
+    """
+    largest = float(np.max(np.bincount(data.y[1]))) / len(data.y[1])
+    claims = []
+    for epsilon in AUTO_EPSILONS:
+        common = {"epsilon": epsilon, "norm": data.norm, "low": data.low, "high": data.high, "seeds": seeds}
+        task = Task(path=data.save(folder), learner="auto", **common)
+        pure = {
+            name: of_peer("diffprivlib", replace(task, learner=name))
+            for name in ("logistic", "bayes", "forest", "tree")
+        }
+        others = {name: found["accuracy"] for name, found in pure.items() if found}
+        for delta in (0.0, 1e-6):
+            if delta and data.raw is not None and len(np.unique(data.y[0])) == 2:
+                found = of_peer("interpret", replace(task, learner="additive", kinds=data.kinds, limits=data.limits))
+                others |= {"DP-EBM": found["accuracy"]} if found else {}
+            here = run(replace(task, delta=delta), ours("auto"))["accuracy"]
+            mean, text = float(np.mean(here)), f"{data.name}, epsilon {epsilon:g}, delta {delta:g}"
+            claims.append(Claim(f"{text}, largest class", mean, least=largest - BELOW_MAJORITY))
+            if others:
+                best = max(others, key=lambda name: float(np.mean(others[name])))
+                spread = math.sqrt(sum(np.var(found, ddof=1) / len(found) for found in (here, others[best])))
+                note = f"{best}; a standard error of the difference is {spread:.3f}"
+                claims.append(Claim(f"{text}, best of others", mean, least=float(np.mean(others[best])), note=note))
+    return claims
+
+
+def auto(seeds: int, names: list[str]) -> None:
+    """One table of claims for each table of data."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as place:
+        for name in names:
+            data = TABLES[name]()
+            if data is not None:
+                show(f"AutoClassifier on {name}", auto_claims(data, seeds, Path(place)))
+
+
 def line_claims(seeds: int) -> list[Claim]:
     """Linear regression on rows made up afresh for every seed."""
     claims = []
@@ -192,5 +238,8 @@ def main(seeds: int, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["auto"]:
+        auto(int(sys.argv[2]) if len(sys.argv) > 2 else 10, sys.argv[3:] or [*TABLES])
+        raise SystemExit
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     main(count, sys.argv[2:] or [*TABLES, "line"])

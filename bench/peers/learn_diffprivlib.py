@@ -19,6 +19,7 @@ def fit(task: Task, seed: int, X: Any, y: Any) -> Any:
         "bayes": lambda: models.GaussianNB(bounds=bounds, **common),
         "kmeans": lambda: models.KMeans(n_clusters=task.clusters, bounds=bounds, **common),
         "forest": lambda: models.RandomForestClassifier(bounds=bounds, classes=sorted(set(y.tolist())), **common),
+        "tree": lambda: models.DecisionTreeClassifier(bounds=bounds, classes=sorted(set(y.tolist())), **common),
     }
     return build[task.learner]().fit(X, y)
 
