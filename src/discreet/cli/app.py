@@ -113,6 +113,7 @@ COMMANDS = {
     "restore": Late(
         "discreet.cli.steward.backups:restore_book",
         "Put a backup in the place of a lost book; one that has forgotten what was spent is refused.",
+    ),
     "report": Late(
         "discreet.cli.ledger_report:report",
         "Write a page from the book alone: budgets over time, who asked what, what was released; spends nothing.",

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.curator.book_report.entry_words import entry_details
-from discreet.curator.documents.question_text import asked_text
 from discreet.curator.book_report.released_numbers import Declared
 from discreet.curator.book_report.used_shares import Spending
+from discreet.curator.documents.question_text import asked_text
 from discreet.ledger import Book, Entry
 from discreet.ledger.serialization import parsed, read_loss
 from discreet.ledger.tallies import Price, Tallies
