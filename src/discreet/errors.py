@@ -88,6 +88,10 @@ class LedgerError(DiscreetError):
         super().__init__(f"{reason}." + (f" {hint}" if hint else ""))
 
 
+class LedgerMissing(LedgerError):
+    """There is no book where one was named."""
+
+
 class AccountLocked(LedgerError):
     """Somebody's failure credits on an account are used up: they ask nothing new until a steward unlocks it.
 

@@ -37,7 +37,7 @@ def test_a_page(tmp_path: Path) -> None:
     assert run("choose-epsilon", "--html", str(path)).code == 0
     text = path.read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
-    assert text.count("<svg") == 2  # a light picture and a dark one
+    assert text.count("<svg") == 12  # three panels, light and dark, wide and narrow
     assert "epsilon=0.03" in text
 
 

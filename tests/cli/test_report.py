@@ -34,7 +34,7 @@ def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
         assert told.out.splitlines()[-1] == str(book.head())
     page = (folder / "monday.html").read_text(encoding="utf-8")
     assert "Verified" in page
-    assert "count of visits" in page
+    assert COUNT in page
     assert run("report", "--anchor", told.out.splitlines()[-1]).code == 0
 
 

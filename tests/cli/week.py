@@ -107,6 +107,7 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             ["budget"],
             ["ask", BY_WARD, "--epsilon", "0.2", "--analyst", "ben"],
             ["history"],
+            ["report"],
             ["verify"],
         ],
     ),

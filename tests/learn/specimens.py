@@ -88,7 +88,9 @@ _UNPAID = {"check_clustering": "labels of the training rows would be stored, and
 _WIDE: dict[str, Any] = {"bounds": (-10.0, 10.0), "epsilon": 1000}
 SPECIMENS = (
     Specimen("AdditiveClassifier", {**_WIDE, "rounds": 4, "cells": 16}, excused=CLASSES),
+    Specimen("AutoClassifier", {**_WIDE, "delta": 1e-6}, excused=CLASSES),
     Specimen("DecisionTreeClassifier", _WIDE, excused=CLASSES),
+    Specimen("ExtraTreesClassifier", {**_WIDE, "n_estimators": 20}, excused=CLASSES),
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}, excused=CLASSES),
     Specimen(
         "GridSearchCV",

@@ -44,6 +44,10 @@ Fit = tuple[Any, str, str | None]
 FITS: dict[str, Fit] = {
     "gradients": (learn.LogisticRegression(**SOME, steps=2, norm_bound=1), BALL, "ward"),
     "forest": (learn.RandomForestClassifier(**TREE, n_estimators=3), XY, "ward"),
+    "random splits": (learn.ExtraTreesClassifier(**TREE, n_estimators=3), XY, "ward"),
+    "one random tree": (learn.ExtraTreesClassifier(**TREE), XY, "ward"),
+    "auto": (learn.AutoClassifier(**PURE), XY, "ward"),
+    "auto with delta": (learn.AutoClassifier(epsilon=8, delta=1e-6), XY, "ward"),
     "scaler": (learn.StandardScaler(**SOME), X, None),
     "output": (learn.LogisticRegression(**PURE, method="output", classes=["A", "B"]), TWO, "ward"),
     "output with delta": (learn.LogisticRegression(**SOME, method="output"), XY, "ward"),

@@ -11,6 +11,7 @@ from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.config.enrolment import enrol, naming
 from discreet.curator.config.toml_file import Config
 from discreet.engines.by_source import by_source, engine_at
+from discreet.errors import LedgerMissing
 from discreet.ledger import Book, is_there
 from discreet.ledger.redeclaration import check_same_people, differences
 from discreet.ledger.stewardship import TableRecord
@@ -45,8 +46,11 @@ def declared_changes(config: Config) -> tuple[TableChange, ...]:
     if not is_there(config.ledger):
         return ()
     wanted = _as_entered(config)
-    with Book(config.ledger, read_only=True) as book:
-        present = book.origins()
+    try:
+        with Book(config.ledger, read_only=True) as book:
+            present = book.origins()
+    except LedgerMissing:  # a server tells it only when it is asked
+        return ()
     found = [_change(name, present, wanted[name]) for name in wanted if name in present]
     return tuple(change for change in found if change.declared or change.data)
 

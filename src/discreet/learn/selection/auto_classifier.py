@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 GRADIENT = 2.5  # of n mu / sqrt(weights): below it, noisy gradients lose against trees (bench/learn.py)
-OUTPUT = 200.0  # of n epsilon / weights, for linear models without a delta
+OUTPUT = 10_000.0  # of n epsilon / weights, for linear models without a delta
 SPLITS = 800.0  # of n epsilon, for trees that pay for their splits
 
 

@@ -16,18 +16,18 @@ from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, rea
 from discreet.learn.features import Cells, Integers
 from discreet.learn.trees.decision_trees import DEEPEST, Tree
 from discreet.learn.weights import no_weights
-from discreet.mechanisms import Laplace, PermuteAndFlip
+from discreet.mechanisms import Laplace
 from discreet.noise import Bits, uniform_below
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
 from discreet.privacy.events import Event
 
 Floats = NDArray[np.float64]
 
-COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
+COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of rows of each class
 ROWS_PER_TREE = 40  # of rows times epsilon: with less, averaging over trees costs more than it gains
 MOST_TREES = 30
 LARGEST_FOREST = 1 << 10
-_TRUST = 0.5  # standard deviations of noise that a node's own counts must outweigh
+_SPREAD = 0.6  # how far shares in a node are expected to lie from those above it
 _FINE = 1 << 32
 
 
@@ -37,7 +37,7 @@ def trees_for(count: float, epsilon: float) -> int:
     >>> trees_for(150, 0.1), trees_for(1000, 1.0), trees_for(10**6, 1.0)
     (1, 25, 30)
     """
-    return min(max(round(count * epsilon / ROWS_PER_TREE), 1), MOST_TREES)
+    return min(max(math.ceil(count * epsilon / ROWS_PER_TREE), 1), MOST_TREES)
 
 
 def random_tree(width: int, depth: int, cells: int, bits: Bits) -> Tree:
@@ -58,24 +58,38 @@ def random_tree(width: int, depth: int, cells: int, bits: Bits) -> Tree:
     return Tree(feature=feature, cell=cell)
 
 
-def leaf_shares(counts: NDArray[Any], scale: float) -> Floats:
+def smoothed(counts: NDArray[Any], prior: Floats, deviation: float) -> Floats:
+    """Returns shares of classes from noisy counts, each moved from a prior as far as the noise lets it be believed.
+
+    The error of a share is about that of a count over the number of rows; a normal prior with a deviation of
+    `_SPREAD` around what was expected then leaves this part of the difference (a posterior mean).
+
+    >>> smoothed(np.array([[300, 100], [-4, 2]]), np.array([[0.5, 0.5]]), 10.0).round(2).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    held = np.maximum(counts, 0.0)
+    rows = held.sum(axis=1, keepdims=True)
+    believed = rows**2 / (rows**2 + counts.shape[1] * (deviation / _SPREAD) ** 2)
+    return np.asarray(prior + believed * (held / np.maximum(rows, 1.0) - prior))
+
+
+def leaf_shares(counts: NDArray[Any], scale: float, prior: Floats) -> Floats:
     """Returns the share of each class in each leaf from counts with Laplace noise: post-processing.
 
     From the root down, the counts of a node, which are the sums of its leaves', correct the shares of the node above
-    it: with weight n against a weight of `_TRUST` standard deviations of their noise. A leaf of few rows is believed
-    to be like those around it, and if noise hides all, like all rows.
+    it. Noise is that of the average over all trees. A leaf of few rows is believed to be like those around it, and if
+    noise hides all, like all rows.
 
-    >>> leaf_shares(np.array([[90, 10], [0, 0]]), 0.01).round(2).tolist()
+    >>> leaf_shares(np.array([[90, 10], [0, 0]]), 0.01, np.array([[0.5, 0.5]])).round(2).tolist()
     [[0.9, 0.1], [0.9, 0.1]]
     """
     leaves, classes = counts.shape
-    shares = np.full((1, classes), 1 / classes)
+    shares = prior
     for level in range(leaves.bit_length()):
         below = leaves >> level
-        held = np.maximum(counts.reshape(1 << level, below, classes).sum(axis=1), 0)
-        prior = np.repeat(shares, len(held) // len(shares), axis=0)
-        weight = _TRUST * scale * math.sqrt(2 * below * classes)
-        shares = (held + weight * prior) / (held.sum(axis=1, keepdims=True) + weight)
+        held = counts.reshape(1 << level, below, classes).sum(axis=1)
+        above = np.repeat(shares, len(held) // len(shares), axis=0)
+        shares = smoothed(held, above, scale * math.sqrt(2 * below))
     return shares
 
 
@@ -85,14 +99,12 @@ class RandomTrees:
 
     Formal guarantee: pure epsilon-DP. Splits read no row. A row lies in one leaf of each tree and has one label, so
     that the counts of T trees move by T together in the L1 norm, by 2 T if the row is replaced: Laplace noise of scale
-    T / epsilon. A single tree tells no counts but the most frequent label of each leaf, by permute-and-flip: one more
-    row raises one score of one leaf by 1, which is monotone; a replaced row moves two leaves in one direction each, at
-    half of epsilon, or two scores of one leaf by 1 in opposite directions. How many trees there are follows from a
-    count of rows that is released first; whatever it says, the rest of epsilon is what all trees cost.
+    T / epsilon. How many rows each class has is released first, with Laplace noise for a move of 1, or 2; how many
+    trees there are follows from it, and whatever it says, the rest of epsilon is what all trees cost.
 
     Attributes:
         epsilon: what all of it costs.
-        trees: how many, None to count rows first.
+        trees: how many; None lets the number of rows decide.
         depth: of each tree.
         cells: of each feature.
         neighbours: the relation to protect.
@@ -105,38 +117,36 @@ class RandomTrees:
     neighbours: Neighbours
 
     @property
-    def _counter(self) -> Laplace | None:
-        if self.trees is not None or self.neighbours is Neighbours.REPLACE:
-            return None
-        return Laplace(epsilon=self.epsilon * COUNT_SHARE, sensitivity=1)
+    def _moved(self) -> int:
+        return 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+
+    @property
+    def _counter(self) -> Laplace:
+        return Laplace(epsilon=self.epsilon * COUNT_SHARE, sensitivity=self._moved)
 
     @property
     def _rest(self) -> Fraction:
-        return self.epsilon if self._counter is None else self.epsilon * (1 - COUNT_SHARE)
+        return self.epsilon * (1 - COUNT_SHARE)
 
     @property
     def event(self) -> Event:
         """Returns what all of it costs."""
-        filled = events.Pure(self._rest)
-        return filled if self._counter is None else events.Composed([self._counter.event, filled])
+        return events.Composed([self._counter.event, events.Pure(self._rest)])
 
-    def how_many(self, rows: int, bits: Bits) -> int:
-        """Returns how many trees are grown, from a private count of the rows if their number is not public."""
-        if self.trees is not None:
-            return self.trees
+    def whole(self, labels: Integers, classes: int, bits: Bits) -> tuple[Floats, int]:
+        """Returns the share of each class among all rows, and how many trees are grown: the first release."""
         counter = self._counter
-        count = rows if counter is None else float(counter.release(rows, bits=bits))
-        return trees_for(count, float(self._rest))
+        exact = np.bincount(labels, minlength=classes).astype(np.int64)
+        noisy = np.asarray(counter.release(exact, bits=bits))[None, :]
+        deviation = math.sqrt(2) * float(counter.sensitivity / counter.epsilon)
+        trees = self.trees or trees_for(float(noisy.sum()), float(self._rest))
+        return smoothed(noisy, np.full((1, classes), 1 / classes), deviation), trees
 
-    def fill(self, counts: Integers, trees: int, bits: Bits) -> Floats:
+    def fill(self, counts: Integers, trees: int, prior: Floats, bits: Bits) -> Floats:
         """Returns the share of each class in each leaf of one of so many trees, from exact counts of labels."""
-        added, classes = self.neighbours is Neighbours.ADD_REMOVE, counts.shape[1]
-        if trees == 1:
-            choice = PermuteAndFlip(epsilon=self._rest, sensitivity=1, monotone=added)
-            return np.asarray((1 + np.eye(classes)[np.asarray(choice.choose(counts, bits=bits))]) / (classes + 1))
-        noise = Laplace(epsilon=self._rest / trees, sensitivity=1 if added else 2)
+        noise = Laplace(epsilon=self._rest / trees, sensitivity=self._moved)
         noisy = np.asarray(noise.release(counts, bits=bits))
-        return leaf_shares(noisy, trees / float(self._rest) * (1 if added else 2))
+        return leaf_shares(noisy, self._moved * math.sqrt(trees) / float(self._rest), prior)  # of their average
 
     def counts(self, tree: Tree, places: Integers, labels: Integers, classes: int) -> Integers:
         """Returns how many rows of each label lie in each leaf of a tree."""
@@ -229,14 +239,13 @@ class ExtraTreesClassifier(Classifier):
         event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
-        rows = len(labels)
         places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
-        trees = recipe.how_many(rows if self._relation is Neighbours.REPLACE else len(labels), bits)
+        prior, trees = recipe.whole(labels, len(self.classes_), bits)
         grown = [random_tree(X.shape[1], recipe.depth, public.count, bits) for _ in range(trees)]
         self.features_ = np.stack([tree.feature for tree in grown])
         self.thresholds_ = np.stack([tree.cell for tree in grown])
         filled = (recipe.counts(tree, places, labels, len(self.classes_)) for tree in grown)
-        self.shares_ = np.stack([recipe.fill(counts, trees, bits) for counts in filled])
+        self.shares_ = np.stack([recipe.fill(counts, trees, prior, bits) for counts in filled])
         self._account(event, bits)
         return self
 

@@ -25,7 +25,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from discreet.errors import InternalError, LedgerError
+from discreet.errors import InternalError, LedgerError, LedgerMissing
 from discreet.ledger.entry import GENESIS, Head
 from discreet.ledger.store import postgres_tables
 from discreet.ledger.store.base import Deferral, Place, Places, Store, Transaction
@@ -167,7 +167,7 @@ class PostgresStore(Store):
 
     def _create(self, connection: Any) -> None:
         if self._read_only:
-            raise LedgerError(f"There is no ledger in schema {self._schema} of the database", "Name where it is.")
+            raise LedgerMissing(f"There is no ledger in schema {self._schema} of the database", "Name where it is.")
         with self._connections.rights_to("make a ledger here"), connection.transaction():
             connection.execute(_LOCK, (self._key,))
             if not self._about(connection)[0]:

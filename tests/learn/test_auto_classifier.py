@@ -1,0 +1,94 @@
+"""The learner that works at a budget and a size: chosen by public numbers, and paid as planned whichever it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import accounting
+from discreet.errors import InvalidParameter
+from discreet.learn import (
+    AutoClassifier,
+    ExtraTreesClassifier,
+    LogisticRegression,
+    RandomForestClassifier,
+    from_json,
+    to_json,
+)
+from discreet.learn.selection import auto_classifier
+from discreet.learn.selection.auto_classifier import chosen_kind
+from discreet.mechanisms import Laplace
+from discreet.noise import SeededBits
+from discreet.noise.experiment import uniforms
+from discreet.privacy import Neighbours
+
+X = uniforms((1500, 3), bits=SeededBits(1))
+Y = X[:, 0] + X[:, 1] > 1
+CASES = [(0.1, 0.0, 3), (1.0, 0.0, 3), (40.0, 0.0, 3), (0.01, 1e-6, 3), (3.0, 1e-6, 3)]
+
+
+def fitted(epsilon: float, delta: float, **more: Any) -> AutoClassifier:
+    common: dict[str, Any] = {"bounds": (0, 1), "classes": [False, True], "random_state": 1}
+    return AutoClassifier(epsilon=epsilon, delta=delta, **(common | more)).fit(X, Y)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "width"), CASES)
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: float, width: int, neighbours: str) -> None:
+    one = fitted(epsilon, delta, neighbours=neighbours)
+    assert one.event_ == one.plan_event(width)
+    assert float(one.privacy_spent_.epsilon) <= epsilon * (1 + 1e-9)
+    inner, counter = one.model_, one._counter(one._class_plan())
+    relation = Neighbours(neighbours)
+    spent = accounting.epsilon(inner.event_, delta, neighbours=relation)
+    counted = 0.0 if counter is None else accounting.epsilon(counter.event, 0, neighbours=relation)
+    assert spent + counted <= epsilon * (1 + 1e-9)
+
+
+def test_each_kind_is_chosen_somewhere() -> None:
+    kinds = {type(fitted(epsilon, delta).model_) for epsilon, delta, _ in CASES}
+    assert kinds == {ExtraTreesClassifier, LogisticRegression} | ({RandomForestClassifier} & kinds)
+    assert chosen_kind(1000, 25, 2, 1.0, 0) is RandomForestClassifier
+    assert chosen_kind(1000, 25, 3, 1.0, 0) is ExtraTreesClassifier
+    assert chosen_kind(1000, 25, 2, 1.0, 1e-6) is LogisticRegression
+
+
+def test_more_budget_or_rows_never_lead_back_to_random_splits() -> None:
+    for delta in (0.0, 1e-6):
+        for width in (3, 60):
+            rank = [ExtraTreesClassifier, RandomForestClassifier, LogisticRegression].index
+            found = [rank(chosen_kind(count, width, 2, 0.5, delta)) for count in (10, 100, 10**3, 10**4, 10**6)]
+            assert found == sorted(found)
+
+
+def test_the_choice_follows_the_released_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Laplace, "release", lambda _, value, **__: np.zeros_like(value) + 7)
+    few, many = (AutoClassifier(epsilon=3, delta=0, bounds=(0, 1), classes=[0, 1]).fit(X[:n], Y[:n]) for n in (3, 1500))
+    assert few.count_ == many.count_ == 7
+    assert type(few.model_) is type(many.model_) is ExtraTreesClassifier
+
+
+def test_saved_and_loaded_it_predicts_the_same() -> None:
+    for epsilon, delta, _ in CASES:
+        one = fitted(epsilon, delta)
+        again = from_json(to_json(one))
+        assert (again.predict_proba(X) == one.predict_proba(X)).all()
+        assert again.event_ == one.event_
+
+
+def test_classes_that_are_found_and_a_constant_model() -> None:
+    one = fitted(3.0, 1e-6, classes=None)
+    assert one.classes_.tolist() == [False, True]
+    assert one.event_ == one.plan_event(3)
+    none = AutoClassifier(epsilon=1, bounds=(0, 1), random_state=1).fit(X[:1], Y[:1])
+    assert none.constant_
+    assert (from_json(to_json(none)).predict(X) == none.classes_[0]).all()
+
+
+def test_bounds_are_needed_before_rows_are_read() -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        AutoClassifier(classes=[0, 1]).plan_event(3)
+    assert "bounds" in str(refused.value)
+    assert auto_classifier.COUNT_SHARE < 1
