@@ -160,7 +160,8 @@ def test_the_book(ana: RemoteCurator, stella: RemoteCurator, service: Served) ->
 
 def test_stewards_act(stella: RemoteCurator, service: Served) -> None:
     own = service.desk.curator
-    assert stella.amend("patients", budget=Budget(epsilon=60), note="more") == own.budget("patients")
+    assert stella.amend("patients", budget=Budget(epsilon=60), note="more").total == Budget(epsilon=60)
+    assert stella.budget("patients") == own.budget("patients")
     assert stella.renew("patients").period == 2
     stella.unlock("patients")
     stella.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/3"))

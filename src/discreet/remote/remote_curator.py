@@ -21,6 +21,7 @@ from discreet.curator.documents import (
     read_error,
     read_fit_plan,
     read_model,
+    read_standing,
 )
 from discreet.curator.documents.json_values import write_parameters
 from discreet.curator.training.trainer import FitPlan
@@ -189,14 +190,16 @@ class RemoteCurator:
         return list(self._get("/v1/tables")["tables"])
 
     def budget(self, name: str) -> Balance:
-        """Returns the balance of an account, by its name or that of a table: one's own part, or all for who sees it.
+        """Returns the balance of an account, by its name or that of a table: one's own part.
+
+        Who sees all gets the whole of it, as a `Standing` with everybody's part.
 
         Raises:
             InvalidParameter: if there is no such account that the key is for.
         """
         for each in self._get("/v1/budget")["budgets"]:
             if name == each["account"] or name in each["tables"]:
-                return read_balance(each.get("balance") or each["own"])
+                return read_standing(each) if "balance" in each else read_balance(each["own"])
         raise InvalidParameter("name", name, "to be a table or an account of yours", "See tables().")
 
     def history(self, name: str | None = None, *, analyst: str | None = None) -> tuple[Entry, ...]:

@@ -246,4 +246,4 @@ def test_a_report_of_a_test_says_that_nobody_is_protected(curator: Curator, cloc
     curator.ask(BY_WARD, epsilon=2)
     text = book_report(curator._book, now=clock.now).text
     assert "Not private: the noise was seeded" in text
-    assert "count, mean(age) of visits by ward" in text
+    assert BY_WARD in text

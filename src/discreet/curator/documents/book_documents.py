@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from fractions import Fraction
+
 from discreet.curator.documents.json_values import (
     Document,
     Given,
@@ -13,7 +16,7 @@ from discreet.curator.documents.json_values import (
     write_loss_text,
     write_remaining,
 )
-from discreet.ledger import Balance, Entry, Share, Standing
+from discreet.ledger import Balance, Entry, Role, Share, Standing
 
 
 def balance_document(balance: Balance) -> Document:
@@ -68,6 +71,34 @@ def read_balance(document: Given) -> Balance:
         period=int(document["period"]),
         failures=int(document["failures"]),
         stopped=tuple(map(str, document["stopped"])),
+    )
+
+
+@reader("account's standing")
+def read_standing(document: Given) -> Standing:
+    """Returns where everybody stands on the account of a document.
+
+    Raises:
+        InvalidParameter: if it is the document of nothing of the kind.
+    """
+    whole = read_balance(document["balance"])
+    return Standing(
+        **{field.name: getattr(whole, field.name) for field in fields(Balance)},
+        account=str(document["account"]),
+        listed=bool(document["listed"]),
+        people=tuple(_read_share(one) for one in document["people"]),
+        projects=tuple(_read_share(one) for one in document["projects"]),
+    )
+
+
+def _read_share(document: Given) -> Share:
+    role, cap = document["role"], document["cap"]
+    return Share(
+        name=str(document["name"]),
+        role=None if role is None else Role(role),
+        cap=None if cap is None else read_some_loss(cap),
+        balance=read_balance(document),
+        spendable=Fraction(document["spendable"]),
     )
 
 
