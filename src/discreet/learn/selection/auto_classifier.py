@@ -125,7 +125,8 @@ class AutoClassifier(Classifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicts the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _counter(self, plan: ClassPlan) -> Laplace | None:
         if self._relation is Neighbours.REPLACE:

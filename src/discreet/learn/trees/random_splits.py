@@ -261,7 +261,8 @@ class ExtraTreesClassifier(Classifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicts the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _public(self, n_features: int) -> Cells:
         return Cells.of(n_features, self._bounds, check.integer(cells=self.cells, at_least=2, at_most=1 << 12))
