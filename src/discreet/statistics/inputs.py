@@ -143,12 +143,13 @@ def within(steps: Integers, radius: int | Integers = RADIUS) -> Integers:
     [[3, 4], [3, 4]]
     """
     near = np.clip(steps, -_FURTHEST, _FURTHEST).astype(np.int64)
-    squares = np.sum(near * near, axis=1)
-    lengths = ceil_root(squares)
+    squares = np.einsum("ij,ij->i", near, near)
     radii = np.broadcast_to(np.asarray(radius, dtype=np.int64), squares.shape)
-    far = squares > radii * radii
-    shrunk = np.sign(near) * (np.abs(near) * radii[:, None] // np.maximum(lengths, 1)[:, None])
-    return np.where(far[:, None], shrunk, near)
+    far = np.flatnonzero(squares > radii * radii)
+    if len(far):
+        long, lengths = near[far], ceil_root(squares[far])
+        near[far] = np.sign(long) * (np.abs(long) * radii[far, None] // lengths[:, None])
+    return near
 
 
 def ceil_root(squares: Integers) -> Integers:

@@ -24,6 +24,7 @@ from discreet.learn.features import Features, features
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.row_summary import Survey, fine_rows
+from discreet.learn.one_thread import one_thread
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
@@ -282,7 +283,8 @@ class LinearClassifier(Classifier):
                 X, targets = X[targets >= 0], targets[targets >= 0]
             shares = None if self.class_weight is None else class_shares(self.class_weight, self.classes_)
             loss = self._loss(len(self.classes_))
-            coefficients, shifts = recipe.weights(X, targets, public, loss, bits, shares=shares)
+            with one_thread():
+                coefficients, shifts = recipe.weights(X, targets, public, loss, bits, shares=shares)
         self.coef_ = coefficients / public.spread
         self.intercept_ = shifts - np.sum(self.coef_ * public.centre, axis=1)
         self.centre_ = public.centre

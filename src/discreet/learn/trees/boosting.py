@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,9 @@ def shares(scores: Integers) -> Integers:
     """
     single = scores.shape[1] == 1
     columns = np.hstack([np.zeros_like(scores), scores]) if single else scores
-    gaps = (columns.max(axis=1, keepdims=True) - columns) >> _STEP
+    gaps = (reduce(np.maximum, columns.T)[:, None] - columns) >> _STEP  # column by column: rows are short
     weights = _TABLE[np.minimum(gaps, len(_TABLE) - 1)]
-    total = weights.sum(axis=1, keepdims=True)  # of integers: exact in any order
+    total = np.einsum("ij->i", weights)[:, None]  # of integers: exact in any order
     found = (2 * UNIT * weights + total) // (2 * total)
     return np.asarray(found[:, 1:] if single else found, dtype=np.int64)
 
