@@ -39,7 +39,7 @@ def fitted(epsilon: float, delta: float, **more: Any) -> AutoClassifier:
 def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: float, width: int, neighbours: str) -> None:
     one = fitted(epsilon, delta, neighbours=neighbours)
     assert one.event_ == one.plan_event(width)
-    assert float(one.privacy_spent_.epsilon) <= epsilon * (1 + 1e-9)
+    assert accounting.epsilon(one.event_, delta, neighbours=Neighbours(neighbours)) <= epsilon * (1 + 1e-9)
     inner, counter = one.model_, one._counter(one._class_plan())
     relation = Neighbours(neighbours)
     spent = accounting.epsilon(inner.event_, delta, neighbours=relation)
