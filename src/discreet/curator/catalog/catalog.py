@@ -305,7 +305,9 @@ class Catalog:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
         stage("Reading the question")
         bound = self.bind(self.parse(question, parameters))
-        return replace(bound, sql=as_asked(question, parameters)) if isinstance(question, str) else bound
+        if not isinstance(question, str):
+            return bound
+        return replace(bound, sql=as_asked(question, parameters) if parameters else question)
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
