@@ -52,7 +52,11 @@ def as_asked(question: str, given: Parameters) -> str:
     >>> as_asked("SELECT COUNT(*) FROM visits WHERE ward = :ward", {"ward": "A"})
     "SELECT COUNT(*) FROM visits WHERE ward = :ward -- ward = 'A'"
     """
-    named = given.items() if isinstance(given, Mapping) else ((f"${place}", one) for place, one in enumerate(given or (), 1))
+    named = (
+        given.items()
+        if isinstance(given, Mapping)
+        else ((f"${place}", one) for place, one in enumerate(given or (), 1))
+    )
     return f"{question} -- {', '.join(f'{name} = {value!r}' for name, value in named)}"
 
 
