@@ -15,7 +15,7 @@ from tests.learn.specimens import SPECIMENS, Specimen
 SAVED = json.loads(Path(__file__).with_name("models_v1.json").read_text())
 
 
-@every("specimen", SPECIMENS)
+@every("specimen", [one for one in SPECIMENS if one.name in SAVED])
 def test_old_models_load(specimen: Specimen) -> None:
     old = SAVED[specimen.name]
     model = learn.from_json(old["text"])

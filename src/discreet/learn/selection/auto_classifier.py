@@ -25,7 +25,7 @@ from discreet.privacy.events import Event
 Floats = NDArray[np.float64]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
-GRADIENT = 2.5  # of n mu / sqrt(weights): below it, noisy gradients lose against trees (bench/learn.py)
+GRADIENT = 4.0  # of n mu / sqrt(weights): below it, noisy gradients lose against trees (bench/learn.py)
 OUTPUT = 10_000.0  # of n epsilon / weights, for linear models without a delta
 SPLITS = 800.0  # of n epsilon, for trees that pay for their splits
 
@@ -33,8 +33,8 @@ SPLITS = 800.0  # of n epsilon, for trees that pay for their splits
 class AutoClassifier(Classifier):
     """A classifier of the kind that works best for the budget, the number of rows and of features.
 
-    With a delta, logistic regression by noisy gradients wherever these hold more than noise. Without one, logistic
-    regression for many rows, trees with chosen splits for fewer. Trees with random splits for the smallest budgets and
+    With a delta, logistic regression by noisy gradients wherever these hold more than noise. Without one, trees with
+    chosen splits, and logistic regression for very many rows. Trees with random splits for the smallest budgets and
     for many classes; their leaves fall back to what all rows have most of.
 
     Args:
@@ -61,7 +61,7 @@ class AutoClassifier(Classifier):
     >>> X = np.linspace(0, 1, 2000)[:, None]
     >>> model = AutoClassifier(epsilon=1, delta=0, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, type(model.model_).__name__
-    (True, 'LogisticRegression')
+    (True, 'RandomForestClassifier')
     >>> print(model.privacy_spent_)
     epsilon=1
     """
@@ -166,7 +166,7 @@ def chosen_kind(count: float, width: int, classes: int, epsilon: float, delta: f
 
     >>> chosen_kind(200, 13, 2, 0.1, 1e-6).__name__, chosen_kind(200, 13, 2, 3.0, 1e-6).__name__
     ('ExtraTreesClassifier', 'LogisticRegression')
-    >>> chosen_kind(200, 13, 2, 10.0, 0).__name__, chosen_kind(10**5, 13, 2, 1.0, 0).__name__
+    >>> chosen_kind(200, 13, 2, 10.0, 0).__name__, chosen_kind(10**6, 13, 2, 1.0, 0).__name__
     ('RandomForestClassifier', 'LogisticRegression')
     """
     size = (width + 1) * (1 if classes == 2 else classes)
