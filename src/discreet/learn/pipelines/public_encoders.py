@@ -6,6 +6,7 @@ would tell that it occurs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
@@ -43,9 +44,9 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         self._check(self.n_features_in_, getattr(self, "feature_names_in_", None))
         return self
 
+    @abstractmethod
     def _check(self, count: int, names: Sequence[str] | None) -> None:
         """Refuses declarations that do not fit so many columns of these names."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         """Values of any kind are welcome."""
