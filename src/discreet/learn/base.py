@@ -295,3 +295,16 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         """
         spent(event, self.epsilon, self.delta, self._relation)
         return event
+
+
+class ProbabilityClassifier(Classifier):
+    """A classifier that predicts what it finds most probable."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Returns the probability of each class."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicts the most probable class of each row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])

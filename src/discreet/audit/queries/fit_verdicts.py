@@ -38,6 +38,7 @@ from discreet.mechanisms import (
 )
 from discreet.mechanisms.knorm import Norm
 from discreet.privacy import Neighbours, events
+from discreet.statistics.tree_selection import TreeSelection
 
 NOTHING = Fraction(0)
 ROUNDING = 1 + 1e-6  # prices of events are rounded up
@@ -101,6 +102,17 @@ def _(mechanism: PermuteAndFlip | Exponential, one: Any, other: Any) -> Move:
     ranges = [max(0, *row) - min(0, *row) for row in (after - before).tolist()]
     rate = mechanism.epsilon / mechanism.sensitivity / (1 if mechanism.monotone else 2)
     return Move(sum(map(Fraction, ranges), NOTHING) * rate, mechanism.epsilon, "epsilon")
+
+
+@_moved.register
+def _(mechanism: TreeSelection, one: Any, other: Any) -> Move:
+    """Returns what a choice of a tree costs: all odds move by a rate for each row in a leaf more, and for each less.
+
+    The moves of different trees are those of the same rows, so that the largest count.
+    """
+    steps = (np.asarray(other) - np.asarray(one)).reshape(len(np.asarray(one)), -1)
+    up, down = (int(np.maximum(moved, 0).sum(axis=1).max()) for moved in (steps, -steps))
+    return Move((up + down) * mechanism.odds.rate, mechanism.epsilon, "epsilon")
 
 
 def _steps(one: Any, other: Any) -> list[Fraction]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import accounting
-from discreet.learn.base import Classifier, ClassPlan, read_labelled, read_rows
+from discreet.learn.base import Classifier, ClassPlan, ProbabilityClassifier, read_labelled, read_rows
 from discreet.learn.features import features
 from discreet.learn.linear.classifiers import LogisticRegression
 from discreet.learn.privacy_warnings import in_an_account
 from discreet.learn.trees.decision_trees import RandomForestClassifier
-from discreet.learn.trees.random_splits import ExtraTreesClassifier, trees_for
+from discreet.learn.trees.random_splits import ExtraTreesClassifier
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import Laplace
 from discreet.privacy import ApproxDP, Neighbours, events
@@ -30,7 +30,7 @@ OUTPUT = 10_000.0  # of n epsilon / weights, for linear models without a delta
 SPLITS = 800.0  # of n epsilon, for trees that pay for their splits
 
 
-class AutoClassifier(Classifier):
+class AutoClassifier(ProbabilityClassifier):
     """A classifier of the kind that works best for the budget, the number of rows and of features.
 
     With a delta, logistic regression by noisy gradients wherever these hold more than noise. Without one, trees with
@@ -123,11 +123,6 @@ class AutoClassifier(Classifier):
         rows = read_rows(self, X)
         return np.ones((len(rows), 1)) if self.constant_ else np.asarray(self.model_.predict_proba(rows))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predicts the most probable class of each row."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
     def _counter(self, plan: ClassPlan) -> Laplace | None:
         if self._relation is Neighbours.REPLACE:
             return None
@@ -157,7 +152,7 @@ class AutoClassifier(Classifier):
         if kind is LogisticRegression:
             return kind(delta=delta, norm_bound=self.norm_bound, **common)
         if kind is ExtraTreesClassifier:
-            return kind(n_estimators=trees_for(self.count_, float(epsilon)), **common)
+            return kind(rows=max(self.count_, 1.0), **common)
         return kind(**common)
 
 

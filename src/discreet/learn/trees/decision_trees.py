@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
+from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
 from discreet.learn.weights import ONE, check_class_weight, class_shares, no_weights
 from discreet.mechanisms import Laplace, PermuteAndFlip
@@ -119,7 +119,7 @@ def _impurity(counts: Integers) -> Integers:
     return np.asarray(FINE * total - FINE * (counts * counts).sum(axis=-1) // np.maximum(total, 1))
 
 
-class TreeLearner(Classifier):
+class TreeLearner(ProbabilityClassifier):
     """What one tree and a forest have in common; a forest of one tree is the tree."""
 
     bounds: Any
@@ -181,11 +181,6 @@ class TreeLearner(Classifier):
             held = (np.maximum(counts, 0) + 1.0) * shares
             total += (held / held.sum(axis=1, keepdims=True))[Tree(feature=feature, cell=cell).leaves(places)]
         return total / len(self.counts_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predicts the most probable class of each row."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
     def _cells(self) -> int:
         return check.integer(cells=self.cells, at_least=2, at_most=1 << 12)

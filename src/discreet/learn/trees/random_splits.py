@@ -1,8 +1,7 @@
-"""Trees whose splits are drawn at random, so that the whole budget goes to what their leaves hold."""
+"""Trees with random splits, of which the better ones are likelier to be chosen: what small budgets tell the most by."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -12,99 +11,129 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
+from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
-from discreet.learn.trees.decision_trees import DEEPEST, Tree
+from discreet.learn.trees.decision_trees import Tree
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, uniform_below
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
 from discreet.privacy.events import Event
+from discreet.statistics.tree_selection import TreeSelection
 
 Floats = NDArray[np.float64]
 
-COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of rows of each class
-ROWS_PER_TREE = 40  # of rows times epsilon: with less, averaging over trees costs more than it gains
-MOST_TREES = 30
+COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
+ROWS_PER_TREE = 20  # of rows times rate, for each class: with less, trees of their own hold too much noise
+MOST_TREES = 41
+MOST_CANDIDATES = 1000
+LEAST_CANDIDATES = 20
+ALL_CANDIDATES = 2000  # of all trees together
 LARGEST_FOREST = 1 << 10
-_SPREAD = 0.6  # how far shares in a node are expected to lie from those above it
+_WORK = 5 * 10**6  # of rows times candidates of all trees, about half a second; four times as much if need be
+_SURE = 2048  # of rows times epsilon: beyond it the best candidate is chosen anyway, and weights only get longer
 _FINE = 1 << 32
+_CHUNK = 1 << 20
+_DEEPEST = 10  # candidates are complete trees, a thousand of them at a time
 
 
-def trees_for(count: float, epsilon: float) -> int:
-    """Returns how many trees are worth their noise: one for each `ROWS_PER_TREE` of rows times epsilon.
+def trees_for(count: float, rate: float, classes: int) -> int:
+    """Returns how many trees vote: an odd number, so that two classes are never even.
 
-    >>> trees_for(150, 0.1), trees_for(1000, 1.0), trees_for(10**6, 1.0)
-    (1, 25, 30)
+    >>> trees_for(150, 0.1, 3), trees_for(220, 1.0, 2), trees_for(4000, 1.0, 2), trees_for(10**6, 1.0, 2)
+    (1, 5, 41, 1)
     """
-    return min(max(math.ceil(count * epsilon / ROWS_PER_TREE), 1), MOST_TREES)
+    rows = max(count, 1.0)
+    useful, affordable = rows * rate / (ROWS_PER_TREE * classes), 4 * _WORK / (rows * LEAST_CANDIDATES)
+    return min(2 * int(min(useful, affordable) / 2) + 1, MOST_TREES)
 
 
-def random_tree(width: int, depth: int, cells: int, bits: Bits) -> Tree:
-    """Returns a tree that asks about random features at random cells of what is left of them; it reads no row."""
-    inner = (1 << depth) - 1
-    feature = uniform_below(width, inner, bits=bits)
-    draws = uniform_below(_FINE, inner, bits=bits)
-    low = np.zeros((2 * inner + 1, width), dtype=np.int64)
-    high = np.full((2 * inner + 1, width), cells, dtype=np.int64)
-    cell = np.zeros(inner, dtype=np.int64)
-    for node in range(inner):
-        asked = feature[node]
-        first, last = low[node, asked], high[node, asked]
-        cell[node] = first + 1 + (int(draws[node]) * max(int(last - first) - 1, 0)) // _FINE
-        low[2 * node + 1], low[2 * node + 2] = low[node], low[node]
-        high[2 * node + 1], high[2 * node + 2] = high[node], high[node]
-        high[2 * node + 1, asked], low[2 * node + 2, asked] = cell[node], cell[node]
-    return Tree(feature=feature, cell=cell)
+def candidates_for(count: float, trees: int) -> int:
+    """Returns among how many trees each one is chosen: as many as there is time for.
 
-
-def smoothed(counts: NDArray[Any], prior: Floats, deviation: float) -> Floats:
-    """Returns shares of classes from noisy counts, each moved from a prior as far as the noise lets it be believed.
-
-    The error of a share is about that of a count over the number of rows; a normal prior with a deviation of
-    `_SPREAD` around what was expected then leaves this part of the difference (a posterior mean).
-
-    >>> smoothed(np.array([[300, 100], [-4, 2]]), np.array([[0.5, 0.5]]), 10.0).round(2).tolist()
-    [[0.75, 0.25], [0.5, 0.5]]
+    >>> candidates_for(150, 1), candidates_for(1000, 9), candidates_for(10**6, 41)
+    (1000, 222, 20)
     """
-    held = np.maximum(counts, 0.0)
-    rows = held.sum(axis=1, keepdims=True)
-    believed = rows**2 / (rows**2 + counts.shape[1] * (deviation / _SPREAD) ** 2)
-    return np.asarray(prior + believed * (held / np.maximum(rows, 1.0) - prior))
-
-
-def leaf_shares(counts: NDArray[Any], scale: float, prior: Floats) -> Floats:
-    """Returns the share of each class in each leaf from counts with Laplace noise: post-processing.
-
-    From the root down, the counts of a node, which are the sums of its leaves', correct the shares of the node above
-    it. Noise is that of the average over all trees. A leaf of few rows is believed to be like those around it, and if
-    noise hides all, like all rows.
-
-    >>> leaf_shares(np.array([[90, 10], [0, 0]]), 0.01, np.array([[0.5, 0.5]])).round(2).tolist()
-    [[0.9, 0.1], [0.9, 0.1]]
-    """
-    leaves, classes = counts.shape
-    shares = prior
-    for level in range(leaves.bit_length()):
-        below = leaves >> level
-        held = counts.reshape(1 << level, below, classes).sum(axis=1)
-        above = np.repeat(shares, len(held) // len(shares), axis=0)
-        shares = smoothed(held, above, scale * math.sqrt(2 * below))
-    return shares
+    affordable = min(ALL_CANDIDATES // trees, int(_WORK / (max(count, 1.0) * trees)))
+    return min(max(affordable, LEAST_CANDIDATES), MOST_CANDIDATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomTrees:
-    """How trees with random splits are filled.
+    """Several complete trees, whose nodes are numbered as those of `Tree`.
 
-    Formal guarantee: pure epsilon-DP. Splits read no row. A row lies in one leaf of each tree and has one label, so
-    that the counts of T trees move by T together in the L1 norm, by 2 T if the row is replaced: Laplace noise of scale
-    T / epsilon. How many rows each class has is released first, with Laplace noise for a move of 1, or 2; how many
-    trees there are follows from it, and whatever it says, the rest of epsilon is what all trees cost.
+    Attributes:
+        feature: of each tree and inner node.
+        cell: of each tree and inner node, from 1.
+    """
+
+    feature: Integers
+    cell: Integers
+
+    @classmethod
+    def drawn(cls, trees: int, width: int, depth: int, cells: int, bits: Bits) -> RandomTrees:
+        """Returns trees that ask about random features at random cells of what is left of them; no row is read."""
+        inner = (1 << depth) - 1
+        feature = uniform_below(width, (trees, inner), bits=bits)
+        draws = uniform_below(_FINE, (trees, inner), bits=bits)
+        cell = np.zeros((trees, inner), dtype=np.int64)
+        low = np.zeros((trees, 1, width), dtype=np.int16)
+        high = np.full((trees, 1, width), cells, dtype=np.int16)
+        for level in range(depth):
+            nodes = slice((1 << level) - 1, (2 << level) - 1)
+            asked = feature[:, nodes, None]
+            first = np.take_along_axis(low, asked, axis=2)[:, :, 0].astype(np.int64)
+            last = np.take_along_axis(high, asked, axis=2)[:, :, 0].astype(np.int64)
+            cell[:, nodes] = first + 1 + draws[:, nodes] * np.maximum(last - first - 1, 0) // _FINE
+            low, high = np.repeat(low, 2, axis=1), np.repeat(high, 2, axis=1)
+            cut = cell[:, nodes, None].astype(np.int16)
+            np.put_along_axis(high[:, 0::2], asked, cut, axis=2)
+            np.put_along_axis(low[:, 1::2], asked, cut, axis=2)
+        return cls(feature=feature, cell=cell)
+
+    def one(self, place: int) -> Tree:
+        """Returns one of them."""
+        return Tree(feature=self.feature[place], cell=self.cell[place])
+
+    def counts(self, places: Integers, labels: Integers, classes: int) -> Integers:
+        """Returns how many rows of each label lie in each leaf, by tree, leaf and label."""
+        trees, inner = self.feature.shape
+        cells = (inner + 1) * classes
+        found = np.zeros((trees, cells), dtype=np.int64)
+        at_once = max(1, _CHUNK // max(len(labels), 1))
+        for start in range(0, trees, at_once):
+            part = slice(start, start + at_once)
+            flat = self._leaves(places, part) * classes + labels
+            flat += cells * np.arange(len(flat))[:, None]
+            found[part] = np.bincount(flat.ravel(), minlength=cells * len(flat)).reshape(-1, cells)
+        return found.reshape(trees, inner + 1, classes)
+
+    def _leaves(self, places: Integers, part: slice) -> Integers:
+        feature, cell = self.feature[part], self.cell[part]
+        trees, inner = feature.shape
+        first = inner * np.arange(trees)[:, None]  # of each tree's nodes, all trees side by side
+        nodes = np.repeat(first, len(places), axis=1)
+        entries, rows = places.ravel(), places.shape[1] * np.arange(len(places))
+        for _ in range(inner.bit_length()):
+            right = entries.take(feature.take(nodes) + rows) >= cell.take(nodes)
+            nodes = 2 * nodes + (1 - first) + right
+        return np.asarray(nodes - first - inner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How trees are chosen and labelled.
+
+    Formal guarantee: pure epsilon-DP. Candidates read no row. Each of T trees is chosen, with the labels of its leaves,
+    for epsilon / T (`TreeSelection`). If the number of rows is not given, it is released first with Laplace noise; how
+    many trees and candidates there are follows from it, and whatever it says, the rest of epsilon is the most that all
+    trees cost. Under REPLACE the number of rows is public.
 
     Attributes:
         epsilon: what all of it costs.
         trees: how many; None lets the number of rows decide.
+        candidates: for each tree; None lets the number of rows decide.
+        rows: how many rows there are, about; None if that is to be found out.
         depth: of each tree.
         cells: of each feature.
         neighbours: the relation to protect.
@@ -112,64 +141,75 @@ class RandomTrees:
 
     epsilon: Fraction
     trees: int | None
+    candidates: int | None
+    rows: float | None
     depth: int
     cells: int
     neighbours: Neighbours
 
     @property
-    def _moved(self) -> int:
-        return 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-
-    @property
-    def _counter(self) -> Laplace:
-        return Laplace(epsilon=self.epsilon * COUNT_SHARE, sensitivity=self._moved)
+    def counter(self) -> Laplace | None:
+        """Returns how the number of rows is released, if it has to be."""
+        if self.rows is not None or self.neighbours is Neighbours.REPLACE:
+            return None
+        return Laplace(epsilon=self.epsilon * COUNT_SHARE, sensitivity=1)
 
     @property
     def _rest(self) -> Fraction:
-        return self.epsilon * (1 - COUNT_SHARE)
+        return self.epsilon if self.counter is None else self.epsilon * (1 - COUNT_SHARE)
 
     @property
     def event(self) -> Event:
         """Returns what all of it costs."""
-        return events.Composed([self._counter.event, events.Pure(self._rest)])
+        chosen = events.Pure(self._rest)
+        return chosen if self.counter is None else events.Composed([self.counter.event, chosen])
 
-    def whole(self, labels: Integers, classes: int, bits: Bits) -> tuple[Floats, int]:
-        """Returns the share of each class among all rows, and how many trees are grown: the first release."""
-        counter = self._counter
-        exact = np.bincount(labels, minlength=classes).astype(np.int64)
-        noisy = np.asarray(counter.release(exact, bits=bits))[None, :]
-        deviation = math.sqrt(2) * float(counter.sensitivity / counter.epsilon)
-        trees = self.trees or trees_for(float(noisy.sum()), float(self._rest))
-        return smoothed(noisy, np.full((1, classes), 1 / classes), deviation), trees
+    def count(self, rows: int, bits: Bits) -> float:
+        """Returns how many rows there are, about: from here on public."""
+        if self.rows is not None:
+            return self.rows
+        return float(rows if self.counter is None else self.counter.release(rows, bits=bits))
 
-    def fill(self, counts: Integers, trees: int, prior: Floats, bits: Bits) -> Floats:
-        """Returns the share of each class in each leaf of one of so many trees, from exact counts of labels."""
-        noise = Laplace(epsilon=self._rest / trees, sensitivity=self._moved)
-        noisy = np.asarray(noise.release(counts, bits=bits))
-        return leaf_shares(noisy, self._moved * math.sqrt(trees) / float(self._rest), prior)  # of their average
+    def selections(self, count: float, classes: int) -> list[TreeSelection]:
+        """Returns how each tree is chosen."""
+        rate = float(self._rest) / (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
+        trees = self.trees or trees_for(count, rate, classes)
+        each = min(self._rest / trees, Fraction(_SURE) / max(int(count), 1))
+        return [TreeSelection(epsilon=each, neighbours=self.neighbours)] * trees
 
-    def counts(self, tree: Tree, places: Integers, labels: Integers, classes: int) -> Integers:
-        """Returns how many rows of each label lie in each leaf of a tree."""
-        leaves = 1 << self.depth
-        flat = tree.leaves(places) * classes + labels
-        return np.bincount(flat, minlength=leaves * classes).reshape(leaves, classes).astype(np.int64)
+    def grow(
+        self, places: Integers, labels: Integers, classes: int, count: float, bits: Bits
+    ) -> list[tuple[Tree, Integers]]:
+        """Returns trees and the labels of their leaves."""
+        selections = self.selections(count, classes)
+        candidates = self.candidates or candidates_for(count, len(selections))
+        grown = []
+        for selection in selections:
+            drawn = RandomTrees.drawn(candidates, places.shape[1], self.depth, self.cells, bits)
+            chosen = selection.release(drawn.counts(places, labels, classes), bits=bits)
+            grown.append((drawn.one(chosen.tree), chosen.labels))
+        return grown
 
 
-class ExtraTreesClassifier(Classifier):
-    """Trees with splits drawn at random, whose leaves are private: the most that small budgets tell.
+class ExtraTreesClassifier(ProbabilityClassifier):
+    """Trees with random splits, chosen together with their labels: the most that small budgets tell.
 
-    No budget is spent on choosing splits; all of it goes to the leaves, and a partition costs the same however many
-    leaves it has. Where rows times epsilon is below about a thousand, or there are many classes, this is better than
-    trees with chosen splits, and than linear models without a delta (docs/learning.md has figures).
+    Of many trees with random splits, the exponential mechanism chooses one and the labels of its leaves, which costs
+    what labels alone would cost. Every depth from 0 on has the same prior weight, so that a tree that holds nothing but
+    noise loses against a single label for all rows. Where rows times epsilon is below some thousands this is better
+    than trees whose splits are chosen one by one, and than linear models without a delta (docs/learning.md has
+    figures).
 
     Args:
         epsilon: what one fit may cost; nothing but the finding of classes uses a delta.
         delta: needed only if `classes` is None.
         bounds: public limits (low, high), one pair or one for each feature.
         classes: the public labels; None to find them for a part of the budget.
-        n_estimators: how many trees there are; None lets a private count of the rows decide, 1 to 30.
-        max_depth: how many questions a row is asked in a tree.
+        n_estimators: how many trees vote; None lets the number of rows decide, 1 to 41.
+        max_depth: how many questions a row is asked in a tree, at most.
         cells: into how many equal parts the bounds are cut; splits lie between them.
+        candidates: among how many random trees each one is chosen; None lets the number of rows decide, 20 to 1000.
+        rows: how many rows there are, about, if that is public; None counts them for a twentieth of epsilon.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -177,22 +217,23 @@ class ExtraTreesClassifier(Classifier):
         classes_: the labels.
         features_, thresholds_: of each tree and inner node (children of i: 2 i + 1 and 2 i + 2), the feature asked
             about and the cell from which a row goes right.
-        shares_: of each tree, leaf and class, what was released about the leaf, smoothed by the leaves around it.
+        labels_: of each tree and leaf, the place of its label among the classes; a tree that was cut off has the same
+            label in neighbouring leaves.
 
-    Formal guarantee: pure epsilon-DP, see `RandomTrees`; where nothing but noise is in the leaves, all rows are
-    predicted to be of the class that the whole tree has most of.
+    Formal guarantee: pure epsilon-DP, see `Growth`. The probabilities of `predict_proba` are shares of votes, where one
+    more vote is divided among all classes.
 
     >>> X = np.linspace(0, 1, 2000)[:, None]
-    >>> model = ExtraTreesClassifier(epsilon=3, bounds=(0, 1), classes=[0, 1], random_state=0)
-    >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, len(model.shares_)
-    (True, 30)
+    >>> model = ExtraTreesClassifier(epsilon=1, bounds=(0, 1), classes=[0, 1], random_state=0)
+    >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, len(model.labels_)
+    (True, 41)
     >>> print(model.privacy_spent_)
-    epsilon=3
+    epsilon=1
     """
 
     features_: Integers
     thresholds_: Integers
-    shares_: Floats
+    labels_: Integers
 
     def __init__(
         self,
@@ -202,8 +243,10 @@ class ExtraTreesClassifier(Classifier):
         bounds: Any = None,
         classes: Any = None,
         n_estimators: int | None = None,
-        max_depth: int = 7,
+        max_depth: int = 6,
         cells: int = 64,
+        candidates: int | None = None,
+        rows: Any = None,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -214,6 +257,8 @@ class ExtraTreesClassifier(Classifier):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.cells = cells
+        self.candidates = candidates
+        self.rows = rows
         self.neighbours = neighbours
         self.random_state = random_state
 
@@ -224,7 +269,7 @@ class ExtraTreesClassifier(Classifier):
         return plan.composed(self._recipe(plan).event)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
-        """Draws the trees, and fills their leaves.
+        """Draws trees, and chooses among them.
 
         Args:
             X: rows of numbers; missing ones count as the middle of the bounds.
@@ -239,40 +284,37 @@ class ExtraTreesClassifier(Classifier):
         event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
+        count = recipe.count(len(labels), bits)
         places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
-        prior, trees = recipe.whole(labels, len(self.classes_), bits)
-        grown = [random_tree(X.shape[1], recipe.depth, public.count, bits) for _ in range(trees)]
-        self.features_ = np.stack([tree.feature for tree in grown])
-        self.thresholds_ = np.stack([tree.cell for tree in grown])
-        filled = (recipe.counts(tree, places, labels, len(self.classes_)) for tree in grown)
-        self.shares_ = np.stack([recipe.fill(counts, trees, prior, bits) for counts in filled])
+        grown = recipe.grow(places, labels, len(self.classes_), count, bits)
+        self.features_ = np.stack([tree.feature for tree, _ in grown])
+        self.thresholds_ = np.stack([tree.cell for tree, _ in grown])
+        self.labels_ = np.stack([leaves for _, leaves in grown])
         self._account(event, bits)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Returns the probability of each class: shares in the row's leaves, averaged over trees."""
+        """Returns the probability of each class: its share of the votes of all trees, and of one for none."""
         check_is_fitted(self)
         X = read_rows(self, X)
         places = self._public(X.shape[1]).places(X)
-        total = np.zeros((len(X), len(self.classes_)))
-        for feature, cell, shares in zip(self.features_, self.thresholds_, self.shares_, strict=True):
-            total += shares[Tree(feature=feature, cell=cell).leaves(places)]
-        return total / len(self.shares_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predicts the most probable class of each row."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        votes = np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+        rows = np.arange(len(X))
+        for feature, cell, labels in zip(self.features_, self.thresholds_, self.labels_, strict=True):
+            votes[rows, labels[Tree(feature=feature, cell=cell).leaves(places)]] += 1
+        return votes / (len(self.labels_) + 1)
 
     def _public(self, n_features: int) -> Cells:
         return Cells.of(n_features, self._bounds, check.integer(cells=self.cells, at_least=2, at_most=1 << 12))
 
-    def _recipe(self, plan: ClassPlan) -> RandomTrees:
-        loss, trees = plan.rest.loss, self.n_estimators
-        return RandomTrees(
+    def _recipe(self, plan: ClassPlan) -> Growth:
+        loss, trees, candidates = plan.rest.loss, self.n_estimators, self.candidates
+        return Growth(
             epsilon=loss.epsilon if isinstance(loss, PureDP | ApproxDP) else Fraction(0),
             trees=None if trees is None else check.integer(n_estimators=trees, at_least=1, at_most=LARGEST_FOREST),
-            depth=check.integer(max_depth=self.max_depth, at_least=1, at_most=DEEPEST),
+            candidates=None if candidates is None else check.integer(candidates=candidates, at_least=1, at_most=10**5),
+            rows=None if self.rows is None else float(check.positive(rows=self.rows)),
+            depth=check.integer(max_depth=self.max_depth, at_least=1, at_most=_DEEPEST),
             cells=check.integer(cells=self.cells, at_least=2, at_most=1 << 12),
             neighbours=self._relation,
         )
