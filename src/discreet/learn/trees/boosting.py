@@ -19,6 +19,7 @@ from discreet import check
 from discreet.exact import root_above
 from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
+from discreet.learn.weights import ONE as WHOLE
 from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
@@ -280,7 +281,7 @@ class _Visits:
         scores = np.zeros((len(labels), outputs), dtype=np.int64)
         for _ in range(rounds):
             for j, group in enumerate(self.groups):
-                pulls = shrunk(_residuals(scores, labels, self.bound), self.shares[labels])
+                pulls = self._pulls(scores, labels)
                 sums = _sums(self.inside[j], pulls, len(group))
                 released = np.asarray(mechanism.release(sums, bits=bits), dtype=np.float64) / UNIT
                 moves = np.rint(ONE * self.step * released / (group + self.noise)[:, None]).astype(np.int64)
@@ -288,6 +289,11 @@ class _Visits:
                 scores += (moved - votes[j])[self.inside[j]]
                 votes[j] = moved
         return votes
+
+    def _pulls(self, scores: Integers, labels: Integers) -> Integers:
+        """The residuals of rows by the weights of their classes; equal weights, which are public, shrink nothing."""
+        found = _residuals(scores, labels, self.bound)
+        return found if (self.shares == WHOLE).all() else shrunk(found, self.shares[labels])
 
 
 def _coarse(cells: int, rows_for_noise: float) -> Integers:
