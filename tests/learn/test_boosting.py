@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from sklearn.base import clone
 
 from discreet import accounting
 from discreet.errors import InvalidParameter
+from discreet.exact import root_above
 from discreet.learn.trees import boosting
 from discreet.learn.trees.boosting import ONE, UNIT, AdditiveClassifier, shares
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
-from discreet.privacy import Neighbours
-from tests.learn.replayed import worst_excess
+from discreet.privacy import Neighbours, events
+from tests.learn.replayed import recorded, worst_excess
 
 ROWS = [(0.1, 0.9, 0), (0.9, 0.1, 1), (0.5, 0.5, 1), (0.9, 0.9, 0), (np.nan, np.inf, 1), (0.2, 0.3, 7)]
 OTHERS = [(0.3, 0.3, 1), (0.8, 0.2, 0), (0.6, 0.7, 1)]
@@ -127,3 +129,90 @@ def test_more_budget_predicts_better() -> None:
     scores = [np.mean([score(epsilon, seed) for seed in range(4)]) for epsilon in ("0.02", "0.2", "2")]
     assert scores[0] < scores[1] < scores[2]
     assert scores[2] > 0.95
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_the_number_of_rows_and_their_cells_move_by_their_sensitivity(neighbours: str) -> None:
+    """However few rows are released, and so however coarse the cells, in both relations."""
+    for rows in (1, 30, 10**6):
+        worst = [0.0, 0.0]
+        for here, there in pairs(neighbours):
+            one, other = (
+                recorded(Gaussian, partial(fit, {"neighbours": neighbours}, table), size=1e-9, first=rows)
+                for table in (here, there)
+            )
+            for place in (0, 1):
+                (used, a), (same, b) = one[place], other[place]
+                assert (used, a.shape) == (same, b.shape)
+                move = float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / float(used.sensitivity)
+                worst[place] = max(worst[place], move)
+        assert min(worst) > 0.99
+        assert max(worst) <= 1
+
+
+def test_counts_of_cells_of_an_added_row_are_noticed_for_a_replaced_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosting, "root_above", lambda square: root_above(square / 2))
+    excess = worst_excess(
+        Gaussian, lambda rows: fit({"neighbours": "replace"}, rows), pairs("replace"), size=1e-9, first=10**6
+    )
+    assert excess > 1.4
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("rows", [20, 4000])
+def test_every_draw_is_in_the_event(neighbours: str, rows: int) -> None:
+    table = uniforms((rows, 2), bits=SeededBits(1))
+    one = model(neighbours=neighbours, epsilon=2)
+    drawn = [each for each, _ in recorded(Gaussian, lambda: one.fit(table, table[:, 0] > 0.5), first=rows)]
+    planned = one.plan_event(2)
+    assert isinstance(planned, events.Composed)
+    first, second, visits = planned.events
+    assert isinstance(visits, events.Repeated)
+    assert [each.event for each in drawn] == [first, second, *[visits.event] * visits.count]
+
+
+def test_cells_are_as_coarse_as_rows_are_few_for_the_noise() -> None:
+    assert boosting._coarse(8, 0.1).tolist() == boosting._coarse(8, 2).tolist() == [0] * 4 + [1] * 4
+    assert boosting._coarse(8, 3.9).max() == 2
+    assert boosting._coarse(8, 1e9).tolist() == list(range(8))
+    assert boosting._coarse(5, 3.0).tolist() == [0, 0, 1, 1, 2]
+    places = np.array([[0, 7], [3, 3], [4, 7], [7, 0]])
+    for fine in (1, 3, 5, 100):
+        coarse = boosting._coarse(8, fine)
+        exact = [np.bincount(coarse[column], minlength=coarse[-1] + 1) for column in places.T]
+        assert (boosting._histograms(places, 8, coarse) == np.stack(exact)).all()
+
+
+def test_a_feature_keeps_a_few_cells_when_noise_is_large() -> None:
+    counts = np.array([50.0, 50.0, 50.0])
+    assert boosting._merged(counts, 1e9, 150.0).tolist() == [0, 1, 2]
+    assert len(set(boosting._merged(np.full(64, 1000.0), 1.0, 64_000.0))) == 32
+
+
+@pytest.mark.parametrize(("share", "epsilon"), [(0.75, "0.3"), (0.75, 3), (0.9, "0.3"), (0.9, 3)])
+def test_labels_that_nothing_predicts_leave_the_majority(share: float, epsilon: Any) -> None:
+    """Turning a share t of fresh rows costs t (2 share - 1): a rule of chance is right about 1 - share of them.
+
+    The bound is one deviation of the share of a class among so many rows, sqrt(q (1 - q) / n): what is lost to noise
+    is then less than what nobody could tell from the majority on a sample of this size.
+    """
+    rows, short = 1000, []
+    for seed in range(6):
+        bits = SeededBits(seed)
+        X = uniforms((2 * rows, 5), bits=bits)
+        y = (uniforms((2 * rows,), bits=bits) > share).astype(int)
+        one = model(epsilon=epsilon, rounds=8, cells=64, random_state=seed).fit(X[:rows], y[:rows])
+        short.append(np.mean(y[rows:] == 0) - one.score(X[rows:], y[rows:]))
+    assert np.mean(short) < np.sqrt(share * (1 - share) / rows)
+
+
+def test_few_rows_teach_more_than_the_prior() -> None:
+    """Eight features, each right about seven rows of ten, 200 rows, epsilon 1: cells are halves, and votes add up."""
+    scores = []
+    for seed in range(6):
+        bits = SeededBits(seed)
+        y = (uniforms((1200,), bits=bits) > 0.5).astype(int)
+        X = np.where(uniforms((1200, 8), bits=bits) < 0.7, y[:, None], 1 - y[:, None]).astype(float)
+        one = model(rounds=8, cells=64, random_state=seed).fit(X[:200], y[:200])
+        scores.append(one.score(X[200:], y[200:]))
+    assert np.mean(scores) > 0.7

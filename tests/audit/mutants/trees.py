@@ -45,11 +45,12 @@ def no_row_moves_a_boosted_model_by_more_than_its_noise_covers() -> None:
 def _multipliers(model: AdditiveClassifier) -> list[Fraction]:
     event = model.plan_event(2)
     assert isinstance(event, events.Composed)
-    counts, visits = event.events
+    rows, counts, visits = event.events
+    assert isinstance(rows, events.Gaussian)
     assert isinstance(counts, events.Gaussian)
     assert isinstance(visits, events.Repeated)
     assert isinstance(visits.event, events.Gaussian)
-    return [counts.noise_multiplier, *[visits.event.noise_multiplier] * visits.count]
+    return [rows.noise_multiplier, counts.noise_multiplier, *[visits.event.noise_multiplier] * visits.count]
 
 
 @catcher("neighbours of a fit")

@@ -6,7 +6,6 @@ Probabilities come from whole scores by table and integer division: no bit of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -20,6 +19,7 @@ from discreet import check
 from discreet.exact import root_above
 from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
 from discreet.learn.features import Cells, Integers
+from discreet.learn.weights import ONE as WHOLE
 from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
@@ -32,11 +32,14 @@ UNIT = 1 << 10  # a probability of 1
 _STEP = 12  # bits of a score that the table ignores: it has 256 entries for a score of 1
 _TABLE = np.rint((1 << 20) * np.exp(-np.arange(16 << 8) / 256)).astype(np.int64)
 
-COUNTS = Fraction(1, 10)  # of mu^2, for the counts of cells by which they are merged
+ROWS = Fraction(1, 100)  # of mu^2, for the number of rows, by which cells and steps are chosen
+COUNTS = Fraction(9, 100)  # of mu^2, for the counts of cells by which they are merged
 ENOUGH = 8  # a merged cell holds this many times the noise of its sum, if there are so many rows
+ROOTS = 2  # a merged cell holds this many roots of the number of rows: what chance does in it is not learned
+FEW = 3  # merged cells of a feature, at least about: few rows are shared between so many
 PARTS = 32  # merged cells of a feature, at most about
 BOLD = 2.0  # the largest step
-STEADY = 130  # rows for each unit of noise at which steps have length 1
+STEADY = 80  # rows for each unit of noise at which steps have length 1
 PLENTY = 450  # rows for each unit of noise from which residuals are best left as they are
 FURTHEST = 32 * ONE  # of one feature's vote
 
@@ -61,10 +64,12 @@ def shares(scores: Integers) -> Integers:
 class AdditiveClassifier(Classifier):
     """A classifier that adds up votes, one for each feature, each a step function: boosting of stumps.
 
-    First the number of rows in each public cell is released, and neighbouring cells are merged until each is worth more
+    First the number of rows is released: the fewer there are for the noise, the coarser the cells and the shorter the
+    steps. Then the number of rows in each public cell is, and neighbouring cells are merged until each is worth more
     than the noise. Then, feature by feature and round by round, the sum of residuals (label minus predicted
-    probability) in each merged cell is released, and the feature's votes move by it. Votes are released values: they
-    may be shown, drawn and corrected by hand.
+    probability) in each merged cell is released, and the feature's votes move by it. What all visits agree on is the
+    prior of the classes, which so outlives noise that hides each feature. Votes are released values: they may be
+    shown, drawn and corrected by hand.
 
     Args:
         epsilon, delta: what one fit may cost; a delta is needed.
@@ -72,7 +77,7 @@ class AdditiveClassifier(Classifier):
             their own if `cells` is at least k.
         classes: the public labels; None to find them for a part of the budget.
         rounds: how often each feature is visited.
-        cells: into how many equal parts the bounds are cut.
+        cells: into how many equal parts the bounds are cut, at most: fewer if rows are few for the noise.
         residual_bound: residuals are shortened to this length; less of it means less noise and less pull by rows that
             are badly wrong. None is 1/2, or 1 if the released counts say that there are rows enough.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}: residuals are shrunk by the weight over the largest.
@@ -83,13 +88,14 @@ class AdditiveClassifier(Classifier):
         classes_: the labels.
         terms_: the votes, by feature, cell and output; one output for two classes, else one for each class.
 
-    Formal guarantee: a row lies in one cell of each of d features, so one row added moves all counts by sqrt(d), one
-    replaced by sqrt(2 d), in the L2 norm. Its residuals are whole numbers of length at most c, in one cell: a row moves
-    one feature's sums by c, a replaced one by 2 c (both may lie in the same cell and pull opposite ways). Residuals
-    depend on the row and on released votes alone. Every release is exact Gaussian noise, and mu-GDP adds up in squares
-    over the counts and `rounds` * d sums (Dong, Roth, Su 2022, Corollary 3.3), which are an adaptive composition fixed
-    in advance. Boosting with noisy histograms: Nori, Caruana, Bu, Shen, Kulkarni 2021; here releases go through exact
-    integers and steps are larger.
+    Formal guarantee: one row, added or replaced, moves the number of rows that have a class by 1. It lies in one cell
+    of each of d features, however fine they are, so one row added moves all counts by sqrt(d), one replaced by
+    sqrt(2 d), in the L2 norm. Its residuals are whole numbers of length at most c, in one cell: a row moves one
+    feature's sums by c, a replaced one by 2 c (both may lie in the same cell and pull opposite ways). Residuals depend
+    on the row and on released votes alone. Every release is exact Gaussian noise, and mu-GDP adds up in squares over
+    the number of rows, the counts and `rounds` * d sums (Dong, Roth, Su 2022, Corollary 3.3), which are an adaptive
+    composition fixed in advance: how fine cells are changes no sensitivity. Boosting with noisy histograms: Nori,
+    Caruana, Bu, Shen, Kulkarni 2021; here releases go through exact integers and steps are larger.
 
     >>> model = AdditiveClassifier(epsilon=3, delta=1e-6, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> X = np.linspace(0, 1, 4000)[:, None]
@@ -191,11 +197,15 @@ class AdditiveClassifier(Classifier):
             cells=check.integer(cells=self.cells, at_least=2, at_most=1 << 16),
             bound=None if bound is None else max(1, math.floor(min(bound, Fraction(2)) * UNIT)),
             replaced=replaced,
+            rows=Gaussian.with_multiplier(
+                noise_multiplier=plan.rest.share(ROWS).noise_multiplier,
+                sensitivity=1,
+            ),
             counts=Gaussian.with_multiplier(
                 noise_multiplier=plan.rest.share(COUNTS).noise_multiplier,
                 sensitivity=root_above(Fraction(2 * n_features if replaced else n_features)),
             ),
-            multiplier=plan.rest.share((1 - COUNTS) / (rounds * n_features)).noise_multiplier,
+            multiplier=plan.rest.share((1 - ROWS - COUNTS) / (rounds * n_features)).noise_multiplier,
         )
 
 
@@ -208,13 +218,14 @@ class _Releases:
     cells: int
     bound: int | None
     replaced: bool
+    rows: Gaussian
     counts: Gaussian
     multiplier: Fraction
 
     @property
     def event(self) -> Event:
         visits = events.Repeated(events.Gaussian(self.multiplier), self.rounds * self.features)
-        return events.Composed([self.counts.event, visits])
+        return events.Composed([self.rows.event, self.counts.event, visits])
 
     def bound_for(self, rows: float) -> int:
         """Returns the length of residuals, in units, for a released number of rows."""
@@ -232,23 +243,26 @@ def _boosted(
     places: Integers, labels: Integers, shares: Integers, releases: _Releases, bits: Bits
 ) -> NDArray[np.float64]:
     """The votes, by feature, cell and output; `shares` has the weight of each class."""
-    noisy = np.asarray(releases.counts.release(_histograms(places, releases.cells), bits=bits))
-    rows = max(0.0, float(np.median(noisy.sum(axis=1))))
+    rows = max(1.0, float(releases.rows.release(len(labels), bits=bits)))
     bound = releases.bound_for(rows)
     mechanism = releases.sums(bound)
     noise = float(mechanism.sigma) / UNIT
-    merged = [_merged(counts, noise) for counts in noisy]
-    groups = [np.maximum(np.bincount(kept, weights=row), 0.0) for kept, row in zip(merged, noisy, strict=True)]
+    coarse = _coarse(releases.cells, rows / noise)
+    noisy = releases.counts.release(_histograms(places, releases.cells, coarse), bits=bits)
+    counts = _adding_up(np.asarray(noisy, dtype=np.float64), rows, releases)
+    merged = [_merged(row, noise, rows) for row in counts]
+    groups = [np.maximum(np.bincount(kept, weights=row), 0.0) for kept, row in zip(merged, counts, strict=True)]
+    parts = [kept[coarse] for kept in merged]
     visits = _Visits(
         step=min(BOLD, rows / (STEADY * noise)),
         noise=noise,
         bound=bound,
-        inside=[kept[places[:, j]] for j, kept in enumerate(merged)],
+        inside=[kept[places[:, j]] for j, kept in enumerate(parts)],
         groups=groups,
         shares=shares,
     )
     votes = visits.run(labels, 1 if len(shares) == 2 else len(shares), releases.rounds, mechanism, bits)
-    return np.stack([votes[j][kept] for j, kept in enumerate(merged)]) / ONE
+    return np.stack([votes[j][kept] for j, kept in enumerate(parts)]) / ONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +281,7 @@ class _Visits:
         scores = np.zeros((len(labels), outputs), dtype=np.int64)
         for _ in range(rounds):
             for j, group in enumerate(self.groups):
-                pulls = shrunk(_residuals(scores, labels, self.bound), self.shares[labels])
+                pulls = self._pulls(scores, labels)
                 sums = _sums(self.inside[j], pulls, len(group))
                 released = np.asarray(mechanism.release(sums, bits=bits), dtype=np.float64) / UNIT
                 moves = np.rint(ONE * self.step * released / (group + self.noise)[:, None]).astype(np.int64)
@@ -276,15 +290,37 @@ class _Visits:
                 votes[j] = moved
         return votes
 
+    def _pulls(self, scores: Integers, labels: Integers) -> Integers:
+        """The residuals of rows by the weights of their classes; equal weights, which are public, shrink nothing."""
+        found = _residuals(scores, labels, self.bound)
+        return found if (self.shares == WHOLE).all() else shrunk(found, self.shares[labels])
 
-def _histograms(places: Integers, cells: int) -> Integers:
-    """How many rows lie in each cell, for each feature."""
-    return np.stack([np.bincount(column, minlength=cells) for column in places.T]).astype(np.int64)
+
+def _coarse(cells: int, rows_for_noise: float) -> Integers:
+    """The wider cell of each cell: about one for each unit of noise that the rows are worth, at least two."""
+    wide = int(np.clip(rows_for_noise, 2, cells))
+    return np.arange(cells, dtype=np.int64) * wide // cells
 
 
-def _merged(counts: Sequence[int], noise: float) -> Integers:
+def _histograms(places: Integers, cells: int, coarse: Integers) -> Integers:
+    """How many rows lie in each wider cell, for each feature."""
+    exact = np.stack([np.bincount(column, minlength=cells) for column in places.T])
+    return np.add.reduceat(exact, np.searchsorted(coarse, np.arange(coarse[-1] + 1)), axis=1).astype(np.int64)
+
+
+def _adding_up(counts: NDArray[np.float64], rows: float, releases: _Releases) -> NDArray[np.float64]:
+    """Released counts, moved alike so that each feature's add up to the number of rows as far as that is better known.
+
+    Their sum and the number of rows are two measurements of one number: weights are inverse to the variances.
+    """
+    cells = counts.shape[1]
+    loud, known = cells * float(releases.counts.sigma) ** 2, float(releases.rows.sigma) ** 2
+    return np.asarray(counts + (rows - counts.sum(axis=1, keepdims=True)) / cells * (loud / (loud + known)))
+
+
+def _merged(counts: NDArray[np.float64], noise: float, rows: float) -> Integers:
     """The group of each cell: neighbours go together until they hold enough. It reads released counts only."""
-    enough = max(float(np.sum(counts)) / PARTS, ENOUGH * noise)
+    enough = max(rows / PARTS, min(max(ENOUGH * noise, ROOTS * math.sqrt(rows)), rows / FEW))
     groups, current, held = np.zeros(len(counts), dtype=np.int64), 0, 0.0
     for place, count in enumerate(counts):
         groups[place] = current
