@@ -9,10 +9,9 @@ import numpy as np
 
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear import row_summary as survey
-from discreet.learn.linear.linear_classifier import Descent, GradientDescent
 from discreet.learn.linear.loss_functions import Objective, logistic
+from discreet.learn.linear.noisy_descent import Descent, GradientDescent
 from discreet.learn.linear.perturbation import sensitivity
-from discreet.mechanisms import Gaussian
 from discreet.privacy.events import Composed, Event, Repeated
 from discreet.privacy.events import Gaussian as Release
 from discreet.statistics import row_sums as glm
@@ -78,17 +77,13 @@ MUTANTS = [
     Mutant(
         "a replaced row that counts once",
         "Noise of gradients is made for a row that is added, where rows are replaced.",
-        setting(
-            Descent,
-            "mechanism",
-            property(lambda d: Gaussian.with_multiplier(noise_multiplier=d.noise_multiplier, sensitivity=d.clip)),
-        ),
+        setting(Descent, "sensitivity", property(lambda descent: descent.clip)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
         "a survey for nothing",
         "The middle of the rows is released, and the event speaks of gradients only.",
-        setting(GradientDescent, "event", property(lambda method: method.descent.event)),
+        setting(GradientDescent, "event", property(lambda method: method.schedule.event)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
