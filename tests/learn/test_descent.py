@@ -11,9 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.learn.linear.linear_classifier import CLIP, Descent
 from discreet.learn.linear.loss_functions import Loss, hinge, logistic
-from discreet.mechanisms import Gaussian
+from discreet.learn.linear.noisy_descent import (
+    CLIP,
+    FEWEST,
+    MOST,
+    MOST_DRAWN,
+    Comparison,
+    Descent,
+    Schedule,
+    prior_margins,
+)
+from discreet.learn.linear.vector_noise import VectorNoise
+from discreet.learn.weights import ONE
+from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from discreet.statistics.budget_split import Spending
@@ -60,14 +71,49 @@ def test_one_row_moves_a_gradient_by_the_clip_or_twice_that(
     assert sum(int(x) ** 2 for x in (added - other).ravel()) <= (2 * CLIP) ** 2
 
 
-@pytest.mark.parametrize(("relation", "moved"), [(Neighbours.ADD_REMOVE, CLIP), (Neighbours.REPLACE, 2 * CLIP)])
+MOVES = [(Neighbours.ADD_REMOVE, CLIP), (Neighbours.REPLACE, 2 * CLIP)]
+
+
+@pytest.mark.parametrize(("relation", "moved"), MOVES)
 def test_noise_is_made_for_the_relation(relation: Neighbours, moved: int) -> None:
     made = Descent.of(Spending.of(1, 1e-6), relation, steps=9)
-    assert made.mechanism.sensitivity == moved
-    assert made.mechanism.event == events.Gaussian(made.noise_multiplier)
-    assert made.event == events.Repeated(events.Gaussian(made.noise_multiplier), 9)
+    mechanism = made.noise.mechanism(made.sensitivity, 5)
+    assert isinstance(mechanism, Gaussian)
+    assert made.sensitivity == mechanism.sensitivity == moved
+    assert made.event == events.Repeated(mechanism.event, 9)
     whole = Spending.of(1, 1e-6).noise_multiplier
-    assert float(made.noise_multiplier) == pytest.approx(3 * float(whole), rel=1e-12)
+    assert float(mechanism.sigma / moved) == pytest.approx(3 * float(whole), rel=1e-12)
+
+
+@pytest.mark.parametrize(("relation", "moved"), MOVES)
+def test_pure_steps_add_up_to_epsilon_exactly(relation: Neighbours, moved: int) -> None:
+    made = Descent.of(Spending.of(Fraction(1, 10)), relation, steps=7)
+    mechanism = made.noise.mechanism(made.sensitivity, 5)
+    assert isinstance(mechanism, KNorm)
+    assert mechanism.sensitivity == moved
+    assert mechanism.dimension == 5
+    assert made.event == events.Repeated(mechanism.event, 7)
+    assert mechanism.epsilon * 7 == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("count", [1.0, 300.0, 1e5, 1e12])
+@pytest.mark.parametrize("size", [1, 100, 9000])
+def test_however_many_steps_are_chosen_they_cost_the_same(count: float, size: int) -> None:
+    schedule = Schedule.of(Spending.of(2), Neighbours.ADD_REMOVE, None)
+    made = schedule.descent(count, size)
+    step = made.noise.event
+    assert isinstance(step, events.Pure)
+    assert schedule.event == events.Pure(made.steps * step.epsilon) == events.Pure(2)
+    assert FEWEST <= made.steps <= max(FEWEST, min(MOST, MOST_DRAWN // size))
+
+
+def test_the_deviation_of_noise_is_what_mechanisms_draw() -> None:
+    for part in (Spending.of(1), Spending.of(1, 1e-6)):
+        noise = VectorNoise(part=part)
+        mechanism = noise.mechanism(7 << 20, 6)
+        drawn = np.array([mechanism.release(np.zeros(6), bits=SeededBits(seed)) for seed in range(300)], dtype=float)
+        # 1800 entries of kurtosis 6 or less: the mean square is within 5 sqrt(5 / 1800) = 0.27 of its expectation.
+        assert np.mean(drawn**2) == pytest.approx(noise.deviation(7 << 20, 6) ** 2, rel=0.27)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
@@ -111,7 +157,7 @@ def asked(rows: Integers, codes: Integers, monkeypatch: pytest.MonkeyPatch) -> t
         return gradient(loss, rows, codes, theta)
 
     made = Descent.of(Spending.of(1, 1e-6), Neighbours.ADD_REMOVE, steps=6)
-    final = made.run(query, (2,), count=50.0, curvature=0.25, ridge=0.1, bits=SeededBits(1))
+    final = made.run(query, np.zeros(2), count=50.0, curvature=0.25, ridge=0.1, bits=SeededBits(1))
     return weights_seen, final
 
 
@@ -127,10 +173,13 @@ def test_weights_depend_on_what_was_released_and_on_nothing_else(monkeypatch: py
 
 
 def test_steps_are_stable_and_grow_with_what_can_be_heard() -> None:
-    made = Descent(steps=100, noise_multiplier=Fraction(10), neighbours=Neighbours.ADD_REMOVE)
+    made = Descent.of(Spending.of(rho=Fraction(1, 2)), Neighbours.ADD_REMOVE)  # mu = 1
     assert made.rate(200, 100, 0.25) == pytest.approx(1.0)
     assert made.rate(1e9, 100, 0.25) == pytest.approx(13.2)
     assert made.rate(1e9, 100, 0.5) == pytest.approx(6.6)
+    pure = Descent.of(Spending.of(2), Neighbours.ADD_REMOVE, steps=9)
+    assert pure.rate(50, 100, 0.25) == pytest.approx(2.0)
+    assert pure.rate(1e9, 100, 0.25) == pytest.approx(13.2)
 
 
 def test_without_noise_it_finds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +191,7 @@ def test_without_noise_it_finds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> 
     loss = logistic(2)
     theta = made.run(
         lambda w: design.gradient(loss.residuals(design.margins(w), codes)),
-        (2,),
+        np.zeros(2),
         count=120,
         curvature=0.25,
         ridge=2.0,
@@ -150,3 +199,56 @@ def test_without_noise_it_finds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> 
     )
     slope = design.gradient(loss.residuals(design.margins(theta), codes)) / UNIT + 2.0 * theta
     assert np.abs(slope).max() < 0.2  # of 120 rows
+
+
+def compared(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Comparison:
+    return Comparison(noise=VectorNoise(part=Spending.of(1)), neighbours=neighbours)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("shares", [None, np.array([ONE, 100, 512])])
+def test_a_row_moves_the_comparison_by_one_or_by_two_when_it_is_replaced(classes: int, shares: Integers | None) -> None:
+    sides = [-5, 5] if classes == 2 else np.eye(3, dtype=np.int64).tolist()
+    rows = [(new, old, code) for new in sides for old in sides for code in range(-1, classes)]
+
+    def gain(table: list[tuple[Any, Any, int]]) -> int:
+        new, old, codes = (np.array([row[place] for row in table], dtype=np.int64) for place in range(3))
+        return compared().gain(new, old, codes, shares)
+
+    others = rows[:2]
+    moves = [gain([*others, row]) - gain(others) for row in rows]
+    assert moves == [gain([row]) for row in rows]  # whatever the other rows are
+    assert max(map(abs, moves)) == ONE == compared().sensitivity
+    assert max(moves) - min(moves) == 2 * ONE == compared(Neighbours.REPLACE).sensitivity
+
+
+def test_a_comparison_of_twice_the_weight_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant that counts what is gained and what is lost apart: a row then moves it by two."""
+    monkeypatch.setattr(Comparison, "gain", lambda *_: 2 * ONE)
+    with pytest.raises(AssertionError):
+        test_a_row_moves_the_comparison_by_one_or_by_two_when_it_is_replaced(2, None)
+
+
+def test_weights_win_by_many_rows_and_lose_by_many() -> None:
+    one = compared()
+    assert all(one.is_won(40 * ONE, SeededBits(seed)) for seed in range(50))  # noise beyond 40: e^-40
+    assert not any(one.is_won(-40 * ONE, SeededBits(seed)) for seed in range(50))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+def test_the_prior_predicts_the_most_frequent_class(loss: Loss) -> None:
+    shares = np.array([0.2, 0.8]) if loss.outputs == 1 else np.array([0.3, 0.2, 0.5])
+    margins = prior_margins(loss, shares)
+    assert margins.shape == (loss.outputs,)
+    assert margins[0] > 0 if loss.outputs == 1 else np.argsort(margins).tolist() == [1, 0, 2]
+    even = prior_margins(loss, np.full(shares.size, 1 / shares.size))
+    assert np.ptp([*even, even[0]]) == 0
+    assert loss.outputs > 1 or even == pytest.approx([0.0])
+
+
+def test_the_prior_of_the_logistic_loss_is_its_minimum_without_features() -> None:
+    shares, codes = np.array([0.3, 0.2, 0.5]), np.array([0] * 3 + [1] * 2 + [2] * 5)
+    for loss, mine in ((logistic(3), codes), (logistic(2), (codes == 2).astype(np.int64))):
+        parts = shares if loss.outputs == 3 else np.array([0.5, 0.5])
+        margins = np.tile(prior_margins(loss, parts), (10, 1))
+        assert loss.value(margins, mine)[1].sum(axis=0) == pytest.approx(np.zeros(loss.outputs), abs=1e-9)

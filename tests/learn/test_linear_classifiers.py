@@ -13,8 +13,8 @@ from sklearn.base import clone
 from discreet.audit import distinguish
 from discreet.errors import InvalidParameter
 from discreet.learn import LinearSVC, LogisticRegression
-from discreet.learn.linear.linear_classifier import GradientDescent
-from discreet.mechanisms import Gaussian
+from discreet.learn.linear.noisy_descent import GradientDescent
+from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
@@ -66,13 +66,29 @@ def test_other_methods_learn_too(kind: type[Any], method: str) -> None:
     assert model.event_ == model.plan_event(3)
 
 
-def test_without_a_delta_the_output_is_perturbed() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_without_a_delta_gradients_are_pure(kind: type[Any], relation: Neighbours) -> None:
     X, y = simulated(5000)
-    model = LogisticRegression(epsilon=2, delta=0, norm_bound=1, classes=[0, 1], random_state=1).fit(X, y)
+    model = kind(epsilon=2, delta=0, norm_bound=1, classes=[0, 1], neighbours=relation, random_state=1).fit(X, y)
+    assert model.privacy_spent_ == PureDP(2)
+    assert model.event_ == model.plan_event(3)
+    assert model.score(X, y) > best(X, y) - 0.01
+    assert clone(model).set_params(method="gradient").fit(X, y).coef_.tolist() == model.coef_.tolist()
+
+
+def test_output_perturbation_without_a_delta_is_there_for_those_who_ask() -> None:
+    X, y = simulated(5000)
+    model = LogisticRegression(epsilon=2, delta=0, norm_bound=1, classes=[0, 1], method="output", random_state=1)
+    assert model.fit(X, y).score(X, y) > best(X, y) - 0.03
     assert isinstance(model.privacy_spent_, PureDP)
-    assert model.score(X, y) > best(X, y) - 0.03
-    with pytest.raises(InvalidParameter, match="delta"):
-        model.set_params(method="gradient").fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["gradient", "output"])
+def test_more_weights_than_noise_is_drawn_for_are_refused_before_anything_is_paid(method: str) -> None:
+    model = LogisticRegression(delta=0, norm_bound=1, classes=list(range(200)), method=method)
+    with pytest.raises(InvalidParameter, match="dimension"):
+        model.plan_event(60)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,33 +124,58 @@ def test_no_intercept_means_none() -> None:
 
 
 class Spy:
-    """Keeps every Gaussian release and what it was given."""
+    """Keeps every release of a vector and what it was given."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.drawn: list[Gaussian] = []
+        self.drawn: list[Any] = []
         self.given: list[Any] = []
-        honest = Gaussian.release
+        for kind in (Gaussian, KNorm):
+            monkeypatch.setattr(kind, "release", self._spied(kind.release))
 
-        def release(mechanism: Gaussian, value: Any, **named: Any) -> Any:
+    def _spied(self, honest: Any) -> Any:
+        def release(mechanism: Any, value: Any, **named: Any) -> Any:
             self.drawn.append(mechanism)
             self.given.append(value)
             return honest(mechanism, value, **named)
 
-        monkeypatch.setattr(Gaussian, "release", release)
+        return release
+
+
+def as_drawn(spy: Spy, steps: int) -> events.Event:
+    """The event of a survey, of equal steps and of a comparison, as mechanisms drew them."""
+    survey, *each, compared = (mechanism.event for mechanism in spy.drawn)
+    assert len(each) == steps
+    assert set(each) == {each[0]}
+    return events.Composed([survey, events.Repeated(each[0], steps), compared])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("delta", [1e-6, 0])
 def test_the_event_is_the_noise_that_was_drawn(
-    kind: type[Any], relation: Neighbours, monkeypatch: pytest.MonkeyPatch
+    kind: type[Any], relation: Neighbours, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = simulated(50)
     spy = Spy(monkeypatch)
-    model = kind(norm_bound=1, classes=[0, 1], steps=7, neighbours=relation, random_state=1).fit(X, y)
-    survey, *steps = (each.event for each in spy.drawn)
-    assert len(steps) == 7
-    assert set(steps) == {steps[0]}
-    assert model.event_ == events.Composed([survey, events.Repeated(steps[0], 7)])
+    model = kind(delta=delta, norm_bound=1, classes=[0, 1], steps=7, neighbours=relation, random_state=1).fit(X, y)
+    assert model.event_ == model.plan_event(3) == as_drawn(spy, 7)
+
+
+@pytest.mark.parametrize("count", [0, 50, 3000])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_pure_steps_that_are_chosen_cost_what_was_planned(
+    count: int, intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = simulated(count)
+    spy = Spy(monkeypatch)
+    model = LogisticRegression(
+        epsilon=3, delta=0, norm_bound=1, classes=[0, 1], fit_intercept=intercept, random_state=1
+    ).fit(X, y)
+    drawn = [mechanism.epsilon for mechanism in spy.drawn]
+    last = drawn[-1:] if intercept else []
+    steps = drawn[1 : len(drawn) - len(last)]
+    assert model.event_ == events.Composed([events.Pure(each) for each in (drawn[0], sum(steps), *last)])
+    assert sum(drawn) == 3
 
 
 @pytest.mark.parametrize("norm_bound", [1.0, 1000.0])
@@ -146,16 +187,15 @@ def test_noise_is_right_for_any_norm(norm_bound: float, monkeypatch: pytest.Monk
     for name, rows in (("both", far), ("one", far[:1])):
         spy.drawn.clear()
         spy.given.clear()
-        monkeypatch.setattr("discreet.learn.linear.linear_classifier.MOMENTUM", 0.0)
         LogisticRegression(norm_bound=norm_bound, classes=[0, 1], steps=1, random_state=1).fit(
             rows, [1, 0][: len(rows)]
         )
         sums[name] = spy.given[0]
     moved = np.linalg.norm((sums["both"] - sums["one"]).astype(float))
-    survey, step = spy.drawn
+    survey, step, _ = spy.drawn
     assert 0.9 * float(survey.sensitivity) <= moved <= float(survey.sensitivity)
     plan = LogisticRegression(norm_bound=1, classes=[0, 1], steps=1).plan_event(2)
-    assert plan == events.Composed([survey.event, events.Repeated(step.event, 1)])
+    assert plan == as_drawn(spy, 1)
     assert step.sensitivity == UNIT // 2
 
 
@@ -208,10 +248,10 @@ def test_a_fit_without_public_bounds_is_refused_and_parameters_are_kept() -> Non
 def test_a_survey_that_is_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant that leaves the survey out of the event: the noise drawn is more than what was told."""
     X, y = simulated(50)
-    monkeypatch.setattr(GradientDescent, "event", property(lambda self: self.descent.event))
+    monkeypatch.setattr(GradientDescent, "event", property(lambda self: self.schedule.event))
     spy = Spy(monkeypatch)
     model = LogisticRegression(norm_bound=1, classes=[0, 1], steps=7, random_state=1).fit(X, y)
-    assert model.event_ != events.Composed([spy.drawn[0].event, events.Repeated(spy.drawn[1].event, 7)])
+    assert model.event_ != as_drawn(spy, 7)
 
 
 def weights_of(model: Any) -> Any:

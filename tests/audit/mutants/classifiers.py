@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear import row_summary as survey
-from discreet.learn.linear.linear_classifier import Descent, GradientDescent
 from discreet.learn.linear.loss_functions import Objective, logistic
+from discreet.learn.linear.noisy_descent import Descent, GradientDescent
 from discreet.learn.linear.perturbation import sensitivity
-from discreet.mechanisms import Gaussian
 from discreet.privacy.events import Composed, Event, Repeated
 from discreet.privacy.events import Gaussian as Release
 from discreet.statistics import row_sums as glm
@@ -29,14 +29,15 @@ OPPOSITE = [-1000.0, 0.0]
 @catcher("neighbours of a fit")
 def no_row_moves_a_fit_by_more_than_its_event_says() -> None:
     """What meets the noise, on neighbours, in deviations of the noise, while both hear the same answers."""
-    for kind in (LogisticRegression, LinearSVC):
-        _compare(kind(norm_bound=1, classes=[0, 1], steps=1, random_state=0), ROWS)
-        _compare(kind(norm_bound=1, classes=[0, 1], steps=1, random_state=0, neighbours="replace"), [*ROWS, OPPOSITE])
+    plain: dict[str, Any] = {"epsilon": 100, "norm_bound": 1, "classes": [0, 1], "steps": 1, "random_state": 0}
+    for kind, label in product((LogisticRegression, LinearSVC), (0, 1)):  # of one of them the prior thinks little
+        _compare(kind(**plain), ROWS, label)
+        _compare(kind(**plain, neighbours="replace"), [*ROWS, OPPOSITE], label)
 
 
-def _compare(model: Any, other: list[list[float]]) -> None:
+def _compare(model: Any, other: list[list[float]], label: int) -> None:
     def on(rows: list[list[float]]) -> Any:
-        return lambda: model.fit(np.array(rows), [*LABELS, 1][: len(rows)])
+        return lambda: model.fit(np.array(rows), [*LABELS, label][: len(rows)])
 
     heard = replies(on([*ROWS, FAR]))
     moved = squared_distance(told(on([*ROWS, FAR]), heard), told(on(other), heard))
@@ -78,17 +79,13 @@ MUTANTS = [
     Mutant(
         "a replaced row that counts once",
         "Noise of gradients is made for a row that is added, where rows are replaced.",
-        setting(
-            Descent,
-            "mechanism",
-            property(lambda d: Gaussian.with_multiplier(noise_multiplier=d.noise_multiplier, sensitivity=d.clip)),
-        ),
+        setting(Descent, "sensitivity", property(lambda descent: descent.clip)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(
         "a survey for nothing",
         "The middle of the rows is released, and the event speaks of gradients only.",
-        setting(GradientDescent, "event", property(lambda method: method.descent.event)),
+        setting(GradientDescent, "event", property(lambda method: method.schedule.event)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(

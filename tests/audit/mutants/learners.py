@@ -12,7 +12,7 @@ from discreet import audit
 from discreet.learn import DecisionTreeClassifier, LogisticRegression, RandomForestClassifier, StandardScaler
 from discreet.learn.base import ClassPlan
 from discreet.learn.linear import row_summary as survey
-from discreet.learn.linear.linear_classifier import Descent
+from discreet.learn.linear.noisy_descent import Descent
 from discreet.learn.trees import decision_trees as trees
 from discreet.mechanisms import Gaussian
 from tests.audit.held import clinic
@@ -67,9 +67,9 @@ def _clipped_late(patch: pytest.MonkeyPatch) -> None:
     """Rows are added up as long as they are; the sum is held to what it could be."""
     right = survey.Survey.sums
 
-    def sums(self: survey.Survey, fine: Any) -> Any:
-        most = survey.FINE * len(fine)
-        return np.clip(right(self, fine), -most, most)
+    def sums(self: survey.Survey, fine: Any, *given: Any) -> Any:
+        most = survey.COUNTED * survey.FINE * len(fine)
+        return np.clip(right(self, fine, *given), -most, most)
 
     patch.setattr(survey, "within", lambda steps, _radius: steps)
     patch.setattr(survey.Survey, "sums", sums)

@@ -30,7 +30,7 @@ class LinearSVC(LinearClassifier):
         method: "auto", "gradient" or "output".
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
-        steps: of the descent, a public number; None is 100.
+        steps: of the descent, a public number; None is 100, or without a delta 4 to 100 by the released number of rows.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
@@ -58,11 +58,12 @@ class LogisticRegression(LinearClassifier):
     shrunk to it and every gradient is held to its limit with integer arithmetic, so the noise is right for any
     `norm_bound`. Methods:
 
-    - "gradient": one noisy survey of the rows (number, middle, length), then full-batch descent with noise in every
-      gradient; Gaussian DP, exactly composed (`GradientDescent`). The least error; needs a delta.
+    - "gradient": one noisy survey of the rows (number by class, middle, length), then full-batch descent with noise in
+      every gradient, and back toward the shares of classes if it is no better (`GradientDescent`). Gaussian DP, exactly
+      composed; pure if delta is 0. The least error.
     - "output": noise beside the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
     - "objective": noise inside the objective, two public classes only (`ObjectivePerturbation`).
-    - "auto": "gradient", or "output" if delta is 0.
+    - "auto": "gradient".
 
     Args:
         epsilon: what a fit may cost.
@@ -73,7 +74,7 @@ class LogisticRegression(LinearClassifier):
         method: see above.
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
-        steps: of the descent, a public number; None is 100.
+        steps: of the descent, a public number; None is 100, or without a delta 4 to 100 by the released number of rows.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".

@@ -1,16 +1,10 @@
-"""What linear classifiers share: public features, private classes, a method, and weights in the units of the data.
-
-One of the methods is noisy gradient descent on exact integers: as many full-batch steps as were decided in advance.
-"""
+"""What linear classifiers share: public features, private classes, a method, and weights in the units of the data."""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -22,111 +16,23 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
 from discreet.learn.linear.loss_functions import Loss
+from discreet.learn.linear.noisy_descent import GradientDescent
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
-from discreet.learn.linear.row_summary import Survey, fine_rows
+from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.one_thread import one_thread
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
-from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
-from discreet.mechanisms import Gaussian
+from discreet.learn.weights import check_class_weight, class_shares, no_weights
 from discreet.noise import Bits
-from discreet.privacy import Neighbours, events
+from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
-from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import RADIUS
-from discreet.statistics.row_sums import UNIT, Design
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-STEPS = 100
-CLIP = UNIT // 2  # of r x, where |r| <= 1 and ||x|| <= 1 without a clip: noise is halved, large residuals count less
-MOMENTUM = 0.9
-_STABLE = 3.3  # of step size times curvature: momentum 0.9 is stable below 2 (1 + 0.9) = 3.8
-_SIGNAL = 20.0  # of n mu / sqrt(d) for a step size of 1; chosen on training folds of several tables
-
-SURVEY_SHARE = Fraction(1, 20)
 MOST_STEPS = 10_000
-_WEIGHT = "Pass method='gradient' and a delta: its gradients are weighed row by row, and a minimiser is not."
+_WEIGHT = "Pass method='gradient': its gradients are weighed row by row, and a minimiser is not."
 _CLASSES = "Pass e.g. classes=[0, 1], or use method='gradient' or method='output'."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descent:
-    """Gradient descent with momentum, every gradient released with Gaussian noise.
-
-    Formal guarantee: a row moves each gradient by at most `clip` in the L2 norm when it is added or removed, by 2 clip
-    when it is replaced (`statistics.glm.Design`), whatever the weights. Weights depend on released gradients alone, so
-    T steps of noise multiplier sqrt(T) / mu are mu-GDP together (Dong, Roth, Su 2022, Corollary 3.3).
-
-    Attributes:
-        steps: how many there are, whatever the data.
-        noise_multiplier: of one step.
-        neighbours: the relation to protect.
-        clip: the largest gradient of a row, in units of 1 / UNIT.
-    """
-
-    steps: int
-    noise_multiplier: Fraction
-    neighbours: Neighbours
-    clip: int = CLIP
-
-    @classmethod
-    def of(cls, spending: Spending, neighbours: Neighbours, *, steps: int = STEPS) -> Descent:
-        """Returns the descent that uses all of a budget."""
-        each = spending.share(Fraction(1, steps))
-        return cls(steps=steps, noise_multiplier=each.noise_multiplier, neighbours=neighbours)
-
-    @property
-    def event(self) -> Event:
-        """Returns what all steps cost."""
-        return events.Repeated(events.Gaussian(self.noise_multiplier), self.steps)
-
-    @property
-    def mechanism(self) -> Gaussian:
-        """Returns the noise of a gradient."""
-        move = self.clip if self.neighbours is Neighbours.ADD_REMOVE else 2 * self.clip
-        return Gaussian.with_multiplier(noise_multiplier=self.noise_multiplier, sensitivity=move)
-
-    def rate(self, count: float, size: int, curvature: float) -> float:
-        """Returns the step size: as much as the noise allows, and never so much that the descent could swing up.
-
-        Args:
-            count: how many rows there are, about.
-            size: how many weights.
-            curvature: the largest second derivative of a row's loss by its margins.
-        """
-        mu = math.sqrt(self.steps) / float(self.noise_multiplier)
-        return min(count * mu / math.sqrt(size) / _SIGNAL, _STABLE / curvature)
-
-    def run(
-        self,
-        gradient: Callable[[Floats], Integers],
-        shape: tuple[int, ...],
-        *,
-        count: float,
-        curvature: float,
-        ridge: float,
-        bits: Bits,
-    ) -> Floats:
-        """Returns the mean of the weights of the second half of all steps.
-
-        Args:
-            gradient: exact sums over rows for weights, in units of 1 / UNIT.
-            shape: of the weights.
-            count: how many rows there are, about.
-            curvature: the largest second derivative of a row's loss.
-            ridge: the weight of ||theta||^2 / 2 in the sum of losses.
-            bits: the source of randomness.
-        """
-        mechanism, rate = self.mechanism, self.rate(count, math.prod(shape), curvature + ridge / count)
-        theta, velocity, total = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        for step in range(self.steps):
-            noisy = np.asarray(mechanism.release(gradient(theta), bits=bits), dtype=np.float64) / UNIT
-            velocity = MOMENTUM * velocity - rate * (noisy + ridge * theta) / count
-            theta = theta + velocity
-            if step >= self.steps // 2:
-                total += theta
-        return total / (self.steps - self.steps // 2)
 
 
 class Method(Enum):
@@ -140,60 +46,6 @@ class Method(Enum):
     @classmethod
     def _missing_(cls, value: object) -> Method:
         raise InvalidParameter("method", value, "to be 'auto', 'gradient', 'output' or 'objective'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradientDescent:
-    """A survey of the rows, and a noisy descent over rows around their middle; see `Survey` and `Descent`.
-
-    Attributes:
-        survey: the first release.
-        descent: all others.
-        ridge: the weight of ||theta||^2 / 2.
-    """
-
-    survey: Survey
-    descent: Descent
-    ridge: float
-
-    @classmethod
-    def of(cls, spending: Spending, neighbours: Neighbours, *, steps: int, ridge: float) -> GradientDescent:
-        """Returns the method that uses all of a budget."""
-        return cls(
-            survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
-            descent=Descent.of(spending.share(1 - SURVEY_SHARE), neighbours, steps=steps),
-            ridge=ridge,
-        )
-
-    @property
-    def event(self) -> Event:
-        """Returns what all of it costs."""
-        return events.Composed([self.survey.event, self.descent.event])
-
-    def weights(
-        self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits, *, shares: Integers | None = None
-    ) -> tuple[Floats, Floats]:
-        """Returns weights of normalised features and shifts, one row and one shift for each output.
-
-        With `shares` a row's residuals are shrunk by the weight of its class: its gradient only gets shorter.
-        """
-        fine = fine_rows(X, public)
-        place = self.survey.release(fine, centred=public.constant > 0, bits=bits)
-        design = Design.of(place.rows(fine), clip=self.descent.clip)
-        shape = (place.width,) if loss.outputs == 1 else (loss.outputs, place.width)
-
-        def weighed(residuals: Integers) -> Integers:
-            return residuals if shares is None else shrunk(residuals, shares[np.maximum(targets, 0)])
-
-        theta = self.descent.run(
-            lambda weights: design.gradient(weighed(loss.residuals(design.margins(weights), targets))),
-            shape,
-            count=place.count,
-            curvature=loss.curvature,
-            ridge=self.ridge,
-            bits=bits,
-        )
-        return place.weights(theta.reshape(loss.outputs, place.width), public.norm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +111,7 @@ class LinearClassifier(Classifier):
         """Returns the event of a fit on so many features, whatever the classes turn out to be."""
         self._public(n_features)
         plan = self._class_plan()
-        return plan.composed(self._recipe(plan).event)
+        return plan.composed(self._recipe(plan, n_features).event)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
@@ -269,11 +121,12 @@ class LinearClassifier(Classifier):
         """
         no_weights(weights)
         plan, bits = self._class_plan(), self._bits()
-        recipe = self._recipe(plan)
+        self._recipe(plan, 1)  # what is wrong with parameters is told before anything about the rows
         X = rows_to_fit(self, X)
         y = _labels(y)
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
+        recipe = self._recipe(plan, public.count)
         event = self._affordable(plan.composed(recipe.event))
         self.classes_ = plan.read(_present(y), bits)
         coefficients, shifts = np.zeros((1, public.count)), np.zeros(1)
@@ -314,19 +167,24 @@ class LinearClassifier(Classifier):
         constant = 1 / np.sqrt(count) if self.fit_intercept else 0.0
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
 
-    def _recipe(self, plan: ClassPlan) -> GradientDescent | Perturbation:
-        spending = plan.rest
-        method = self._method(spending)
+    def _recipe(self, plan: ClassPlan, count: int) -> GradientDescent | Perturbation:
+        """How weights become private; refuses what could not be paid for or drawn, from public facts."""
+        spending, method = plan.rest, self._method()
         check_class_weight(self.class_weight, plan.declared)
         if self.class_weight is not None and method is not Method.GRADIENT:
             raise InvalidParameter(
                 "class_weight", self.class_weight, f"to be None for method={method.value!r}", _WEIGHT
             )
+        if spending.is_pure and plan.declared is not None:  # the longest vector that noise is drawn for
+            VectorNoise(part=spending).mechanism(1, len(plan.declared) * (count + 2) + 1)
         ridge = None if self.C is None else float(1 / check.positive(C=self.C))
         if method is Method.GRADIENT:
-            steps = STEPS if self.steps is None else self.steps
-            steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
-            return GradientDescent.of(spending, self._relation, steps=steps, ridge=ridge or 0.0)
+            steps = self.steps
+            if steps is not None:
+                steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
+            return GradientDescent.of(
+                spending, self._relation, steps=steps, ridge=ridge or 0.0, intercept=self.fit_intercept
+            )
         if ridge is not None and ridge < 1:
             hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
@@ -337,18 +195,13 @@ class LinearClassifier(Classifier):
         two_smooth_classes(self._loss(len(plan.declared)))
         return Perturbation(inner=ObjectivePerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
 
-    def _method(self, spending: Spending) -> Method:
-        """The method asked for; of all methods gradients have the least error, and need a delta."""
+    def _method(self) -> Method:
+        """The method asked for; of all methods gradients have the least error."""
         method = Method(self.method)
         if method not in self.methods:
             allowed = sorted(each.value for each in self.methods)
             raise InvalidParameter("method", self.method, f"to be one of {allowed}", "Its loss bends too sharply.")
-        if method is Method.AUTO:
-            return Method.OUTPUT if spending.is_pure else Method.GRADIENT
-        if method is Method.GRADIENT and spending.is_pure:
-            hint = "Gaussian noise has no pure guarantee: pass e.g. delta=1e-6, or method='output'."
-            raise InvalidParameter("delta", self.delta, "> 0 for method='gradient'", hint)
-        return method
+        return Method.GRADIENT if method is Method.AUTO else method
 
 
 def _present(y: NDArray[Any]) -> NDArray[Any]:

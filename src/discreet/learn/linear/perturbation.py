@@ -25,7 +25,8 @@ from discreet.accounting.objective_perturbation import left_over, logistic_sprea
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.learn.linear.loss_functions import TOLERANCE, Loss, Objective
-from discreet.mechanisms import Gaussian, KNorm, Laplace
+from discreet.learn.linear.vector_noise import VectorNoise
+from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
@@ -103,7 +104,7 @@ class OutputPerturbation:
         found: list[Event] = []
         if counting is not None and counting.mechanism is not None:
             found.append(counting.mechanism.event)
-        found.append(events.Pure(rest.pure_epsilon) if rest.is_pure else events.Gaussian(rest.noise_multiplier))
+        found.append(VectorNoise(part=rest).event)
         return found[0] if len(found) == 1 else events.Composed(found)
 
     def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
@@ -115,7 +116,7 @@ class OutputPerturbation:
             ridge = chosen_ridge(counting.release(len(rows), bits), size, rest)
         objective = Objective(loss=loss, ridge=float(ridge or LEAST_RIDGE), features=rows.shape[1])
         public = len(rows) if self.neighbours is Neighbours.REPLACE else None
-        mechanism = noise(sensitivity(objective, public), size, rest)
+        mechanism = VectorNoise(part=rest).mechanism(sensitivity(objective, public), size)
         found = objective.minimiser(rows, codes)
         return np.asarray(mechanism.release(found.ravel(), bits=bits), dtype=np.float64).reshape(found.shape)
 
@@ -129,13 +130,6 @@ def sensitivity(objective: Objective, count: int | None) -> Fraction:
         if loss.one_signed and loss.twice_smooth and objective.features > 1:
             moved = min(moved, logistic_spread(min(objective.reach(count), count / ridge)))
     return Fraction(float_above(Fraction(moved + 2 * objective.tolerance) / Fraction(ridge))) * (1 + Fraction(1, 2**40))
-
-
-def noise(moved: Fraction, size: int, spending: Spending) -> Gaussian | KNorm:
-    """Returns the noise for a vector that one row moves so far in the L2 norm."""
-    if spending.is_pure:
-        return KNorm(epsilon=spending.pure_epsilon, sensitivity=moved, dimension=size)
-    return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=moved)
 
 
 def chosen_ridge(count: float, size: int, spending: Spending) -> float:

@@ -1,4 +1,4 @@
-"""The first numbers that a linear classifier pays for: how many rows there are, where their middle is, their reach."""
+"""The first numbers that a linear classifier pays for: rows of each class, where their middle is, their reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.learn.features import Features
-from discreet.mechanisms import Gaussian
+from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.statistics.budget_split import Spending
@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 FINE = 1 << 20  # the length of the longest row in the survey, so that short ones can still be enlarged
 REACH = 1.2  # how long rows may be afterwards, in units of their root mean square length
 CONSTANT = 0.3  # the entry of the intercept, in units of that length
+COUNTED = 2  # how much a count of a class weighs beside a row: counts decide where weights would be noise
 SHORTEST = FINE >> 8  # of the lengths that rows may have afterwards: 12 bits are left of their entries
 
 
@@ -38,54 +39,60 @@ def fine_rows(X: Any, features: Features) -> Integers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """One Gaussian release of the sum of rows, the sum of their squared lengths and, if it is private, their number.
+    """One release of the sum of rows, the sum of their squared lengths, and the number of rows of each class.
 
-    Formal guarantee: a row adds (x, floor(||x||^2 / F), F) with ||x|| <= F = 2^20, which is no longer than sqrt(3) F;
-    replaced, it moves the first part by 2 F, the second by F, and their number is public: sqrt(5) F. Hence sqrt(share)
-    mu-GDP under the relation.
+    Formal guarantee: a row of class c adds (x, floor(||x||^2 / F), COUNTED F e_c) with ||x|| <= F = 2^20, which is no
+    longer than sqrt(2 + COUNTED^2) F: it has one class, so that all counts together cost what one count costs. In the
+    place of another it moves the first part by at most 2 F, the second by F, and two counts by COUNTED F each: sqrt(5 +
+    2 COUNTED^2) F. The noise is made for that (`VectorNoise`).
 
     Attributes:
-        noise_multiplier: sigma over the sensitivity.
+        noise: what the release costs.
         neighbours: the relation to protect.
     """
 
-    noise_multiplier: Fraction
+    noise: VectorNoise
     neighbours: Neighbours
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours) -> Survey:
         """Returns the survey that uses all of a budget."""
-        return cls(noise_multiplier=spending.noise_multiplier, neighbours=neighbours)
+        return cls(noise=VectorNoise(part=spending), neighbours=neighbours)
 
     @property
-    def event(self) -> events.Gaussian:
+    def event(self) -> events.Event:
         """Returns what it costs."""
-        return events.Gaussian(self.noise_multiplier)
+        return self.noise.event
 
     @property
-    def mechanism(self) -> Gaussian:
-        """Returns the noise, in units of 1 / FINE of the longest row."""
-        squared = 3 if self.neighbours is Neighbours.ADD_REMOVE else 5
-        return Gaussian.with_multiplier(
-            noise_multiplier=self.noise_multiplier, sensitivity=root_above(Fraction(squared)) * FINE
-        )
+    def sensitivity(self) -> Fraction:
+        """Returns how far one row moves the sums in the L2 norm, rounded up."""
+        squared = 2 + COUNTED**2 if self.neighbours is Neighbours.ADD_REMOVE else 5 + 2 * COUNTED**2
+        return root_above(Fraction(squared)) * FINE
 
-    def sums(self, fine: Integers) -> Integers:
-        """Returns what meets the noise: exact sums over the rows."""
+    def sums(self, fine: Integers, codes: Integers, classes: int) -> Integers:
+        """Returns what meets the noise: exact sums over the rows; codes that are no class are counted nowhere."""
         squares = np.sum(fine * fine, axis=1) // FINE
-        found = [*np.sum(fine, axis=0), np.sum(squares)]
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            found.append(FINE * len(fine))
-        return np.array(found, dtype=np.int64)
+        counts = np.bincount(codes[(codes >= 0) & (codes < classes)], minlength=classes)
+        return np.array([*np.sum(fine, axis=0), np.sum(squares), *(COUNTED * FINE * counts)], dtype=np.int64)
 
-    def release(self, fine: Integers, *, centred: bool, bits: Bits) -> Place:
-        """Releases where the rows are, and how many: from here on public."""
-        mechanism = self.mechanism
-        noisy = np.asarray(mechanism.release(self.sums(fine), bits=bits), dtype=np.float64) / FINE
-        sigma = float(mechanism.sigma) / FINE
+    def release(self, fine: Integers, codes: Integers, classes: int, *, centred: bool, bits: Bits) -> Place:
+        """Releases where the rows are, and how many of each class: from here on public."""
         width = fine.shape[1]
-        count = float(noisy[width + 1]) if self.neighbours is Neighbours.ADD_REMOVE else float(len(fine))
-        return placed(noisy[:width], float(noisy[width]), max(count, 1.0), sigma, centred=centred)
+        size = width + 1 + classes
+        mechanism = self.noise.mechanism(self.sensitivity, size)
+        noisy = np.asarray(mechanism.release(self.sums(fine, codes, classes), bits=bits), dtype=np.float64) / FINE
+        sigma = self.noise.deviation(self.sensitivity, size) / FINE
+        counts = noisy[width + 1 :] / COUNTED
+        count = float(np.sum(counts)) if self.neighbours is Neighbours.ADD_REMOVE else float(len(fine))
+        return placed(
+            noisy[:width],
+            float(noisy[width]),
+            max(count, 1.0),
+            sigma,
+            centred=centred,
+            shares=class_shares(counts, sigma / COUNTED),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +104,14 @@ class Place:
         centre: their middle, in units of 1 / FINE of the longest row allowed.
         length: how far from it they may be, in the same units.
         constant: the entry of the intercept in integer rows; 0 for none.
+        shares: the part of rows that each class has, about; they add up to 1.
     """
 
     count: float
     centre: Integers
     length: float
     constant: int
+    shares: Floats
 
     @property
     def radius(self) -> int:
@@ -137,7 +146,23 @@ class Place:
         return per_step * (FINE / norm), np.asarray(shift)
 
 
-def placed(sums: Floats, squares: float, count: float, sigma: float, *, centred: bool) -> Place:
+def class_shares(counts: Floats, sigma: float) -> Floats:
+    """Returns the part of rows that each class has, from noisy counts of deviation sigma: post-processing.
+
+    Differences of classes are shrunk by James and Stein's factor: where they are noise all classes are equal. No count
+    is below the noise.
+
+    >>> class_shares(np.array([300.0, 100.0]), 1.0).round(3).tolist(), class_shares(np.array([3.0, -4.0]), 9.0).tolist()
+    ([0.75, 0.25], [0.5, 0.5])
+    """
+    middle = float(np.mean(counts))
+    apart = counts - middle
+    kept = max(0.0, 1 - (counts.size - 1) * sigma**2 / max(float(np.sum(apart**2)), 1e-300))
+    found = np.maximum(middle + kept * apart, max(sigma, 1.0))
+    return np.asarray(found / np.sum(found))
+
+
+def placed(sums: Floats, squares: float, count: float, sigma: float, *, centred: bool, shares: Floats) -> Place:
     """Returns the middle and the reach of rows from noisy sums, in units of the longest row: post-processing.
 
     The middle is shrunk toward zero by James and Stein's factor, so that a middle that is all noise is left alone.
@@ -155,4 +180,5 @@ def placed(sums: Floats, squares: float, count: float, sigma: float, *, centred:
         centre=np.rint(centre * FINE).astype(np.int64),
         length=min(max(length, SHORTEST), (1 + away) * FINE),
         constant=int(RADIUS * CONSTANT / math.hypot(1, CONSTANT)) if centred else 0,
+        shares=shares,
     )
