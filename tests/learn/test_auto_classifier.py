@@ -13,7 +13,6 @@ from discreet.learn import (
     AutoClassifier,
     ExtraTreesClassifier,
     LogisticRegression,
-    RandomForestClassifier,
     from_json,
     to_json,
 )
@@ -49,16 +48,16 @@ def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: floa
 
 def test_each_kind_is_chosen_somewhere() -> None:
     kinds = {type(fitted(epsilon, delta).model_) for epsilon, delta, _ in CASES}
-    assert kinds == {ExtraTreesClassifier, LogisticRegression} | ({RandomForestClassifier} & kinds)
-    assert chosen_kind(1000, 25, 2, 1.0, 0) is RandomForestClassifier
+    assert kinds == {ExtraTreesClassifier, LogisticRegression}
+    assert chosen_kind(1000, 25, 2, 1.0, 0) is LogisticRegression
     assert chosen_kind(1000, 25, 3, 1.0, 0) is ExtraTreesClassifier
-    assert chosen_kind(1000, 25, 2, 1.0, 1e-6) is LogisticRegression
+    assert chosen_kind(1000, 25, 3, 1.0, 1e-6) is LogisticRegression
 
 
 def test_more_budget_or_rows_never_lead_back_to_random_splits() -> None:
     for delta in (0.0, 1e-6):
         for width in (3, 60):
-            rank = [ExtraTreesClassifier, RandomForestClassifier, LogisticRegression].index
+            rank = [ExtraTreesClassifier, LogisticRegression].index
             found = [rank(chosen_kind(count, width, 2, 0.5, delta)) for count in (10, 100, 10**3, 10**4, 10**6)]
             assert found == sorted(found)
 

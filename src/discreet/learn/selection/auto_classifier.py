@@ -15,7 +15,6 @@ from discreet.learn.base import Classifier, ClassPlan, ProbabilityClassifier, re
 from discreet.learn.features import features
 from discreet.learn.linear.classifiers import LogisticRegression
 from discreet.learn.privacy_warnings import in_an_account
-from discreet.learn.trees.decision_trees import RandomForestClassifier
 from discreet.learn.trees.random_splits import ExtraTreesClassifier
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import Laplace
@@ -25,17 +24,17 @@ from discreet.privacy.events import Event
 Floats = NDArray[np.float64]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
-GRADIENT = 4.0  # of n mu / sqrt(weights): below it, noisy gradients lose against trees (bench/learn.py)
-OUTPUT = 10_000.0  # of n epsilon / weights, for linear models without a delta
-SPLITS = 800.0  # of n epsilon, for trees that pay for their splits
+# Below these, noisy gradients lose against trees; chosen on training folds of the tables of bench/learn.py.
+GRADIENT = 9.0  # of n mu / sqrt(weights), with a delta
+PURE_GRADIENT = 20.0  # of n epsilon / weights, without one
 
 
 class AutoClassifier(ProbabilityClassifier):
     """A classifier of the kind that works best for the budget, the number of rows and of features.
 
-    With a delta, logistic regression by noisy gradients wherever these hold more than noise. Without one, trees with
-    chosen splits, and logistic regression for very many rows. Trees with random splits for the smallest budgets and
-    for many classes; their leaves fall back to what all rows have most of.
+    Logistic regression by noisy gradients wherever these hold more than noise, which is earlier with a delta than
+    without one; trees with random splits for smaller budgets, fewer rows or more classes. Both fall back to the class
+    that most rows have where they hold nothing but noise.
 
     Args:
         epsilon: what one fit may cost.
@@ -49,8 +48,7 @@ class AutoClassifier(ProbabilityClassifier):
 
     Attributes:
         classes_: the labels.
-        model_: the learner that was fitted, one of `LogisticRegression`, `RandomForestClassifier` and
-            `ExtraTreesClassifier`.
+        model_: the learner that was fitted, `LogisticRegression` or `ExtraTreesClassifier`.
         count_: how many rows there are, about: the released number by which it was chosen.
 
     Formal guarantee: (epsilon, delta)-DP, pure if delta = 0. A twentieth of epsilon pays for the count, with Laplace
@@ -61,7 +59,7 @@ class AutoClassifier(ProbabilityClassifier):
     >>> X = np.linspace(0, 1, 2000)[:, None]
     >>> model = AutoClassifier(epsilon=1, delta=0, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, type(model.model_).__name__
-    (True, 'RandomForestClassifier')
+    (True, 'LogisticRegression')
     >>> print(model.privacy_spent_)
     epsilon=1
     """
@@ -151,9 +149,7 @@ class AutoClassifier(ProbabilityClassifier):
         kind = chosen_kind(self.count_, width, len(self.classes_), float(epsilon), float(delta))
         if kind is LogisticRegression:
             return kind(delta=delta, norm_bound=self.norm_bound, **common)
-        if kind is ExtraTreesClassifier:
-            return kind(rows=max(self.count_, 1.0), **common)
-        return kind(**common)
+        return kind(rows=max(self.count_, 1.0), **common)
 
 
 def chosen_kind(count: float, width: int, classes: int, epsilon: float, delta: float) -> type[Classifier]:
@@ -161,15 +157,15 @@ def chosen_kind(count: float, width: int, classes: int, epsilon: float, delta: f
 
     >>> chosen_kind(200, 13, 2, 0.1, 1e-6).__name__, chosen_kind(200, 13, 2, 3.0, 1e-6).__name__
     ('ExtraTreesClassifier', 'LogisticRegression')
-    >>> chosen_kind(200, 13, 2, 10.0, 0).__name__, chosen_kind(10**6, 13, 2, 1.0, 0).__name__
-    ('RandomForestClassifier', 'LogisticRegression')
+    >>> chosen_kind(200, 13, 2, 1.0, 0).__name__, chosen_kind(200, 13, 2, 3.0, 0).__name__
+    ('ExtraTreesClassifier', 'LogisticRegression')
     """
     size = (width + 1) * (1 if classes == 2 else classes)
-    if delta and count / float(accounting.gaussian_sigma(epsilon, delta)) / math.sqrt(size) >= GRADIENT:
-        return LogisticRegression
-    if count * epsilon / size >= OUTPUT:
-        return LogisticRegression
-    return RandomForestClassifier if classes == 2 and count * epsilon >= SPLITS else ExtraTreesClassifier
+    if delta:
+        heard = count / float(accounting.gaussian_sigma(epsilon, delta)) / math.sqrt(size) / GRADIENT
+    else:
+        heard = count * epsilon / size / PURE_GRADIENT
+    return LogisticRegression if heard >= 1 else ExtraTreesClassifier
 
 
 def _amounts(plan: ClassPlan) -> tuple[Fraction, Fraction]:
