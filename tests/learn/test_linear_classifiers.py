@@ -89,6 +89,7 @@ def test_more_weights_than_noise_is_drawn_for_are_refused_before_anything_is_pai
     model = LogisticRegression(delta=0, norm_bound=1, classes=list(range(200)), method=method)
     with pytest.raises(InvalidParameter, match="dimension"):
         model.plan_event(60)
+    model.set_params(classes=[0, 1]).plan_event(9000)
 
 
 @pytest.mark.parametrize("kind", KINDS)

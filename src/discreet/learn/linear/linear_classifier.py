@@ -176,7 +176,9 @@ class LinearClassifier(Classifier):
                 "class_weight", self.class_weight, f"to be None for method={method.value!r}", _WEIGHT
             )
         if spending.is_pure and plan.declared is not None:  # the longest vector that noise is drawn for
-            VectorNoise(part=spending).mechanism(1, len(plan.declared) * (count + 2) + 1)
+            classes = len(plan.declared)
+            outputs = self._loss(classes).outputs
+            VectorNoise(part=spending).mechanism(1, max(outputs * (count + 1), count + 1 + classes))
         ridge = None if self.C is None else float(1 / check.positive(C=self.C))
         if method is Method.GRADIENT:
             steps = self.steps
