@@ -15,8 +15,10 @@ from discreet.learn.linear.loss_functions import Loss, hinge, logistic
 from discreet.learn.linear.noisy_descent import (
     CLIP,
     FEWEST,
+    MORE_STEPS,
     MOST,
     MOST_DRAWN,
+    STEPS,
     Comparison,
     Descent,
     Schedule,
@@ -99,12 +101,25 @@ def test_pure_steps_add_up_to_epsilon_exactly(relation: Neighbours, moved: int) 
 @pytest.mark.parametrize("count", [1.0, 300.0, 1e5, 1e12])
 @pytest.mark.parametrize("size", [1, 100, 9000])
 def test_however_many_steps_are_chosen_they_cost_the_same(count: float, size: int) -> None:
-    schedule = Schedule.of(Spending.of(2), Neighbours.ADD_REMOVE, None)
+    schedule = Schedule(part=Spending.of(2), neighbours=Neighbours.ADD_REMOVE, steps=None)
     made = schedule.descent(count, size)
     step = made.noise.event
     assert isinstance(step, events.Pure)
     assert schedule.event == events.Pure(made.steps * step.epsilon) == events.Pure(2)
     assert FEWEST <= made.steps <= max(FEWEST, min(MOST, MOST_DRAWN // size))
+
+
+@pytest.mark.parametrize("count", [1.0, 3e4, 1e6, 1e12])
+@pytest.mark.parametrize("size", [1, 100, 9000])
+def test_however_many_gaussian_steps_are_chosen_their_mu_is_within_the_event(count: float, size: int) -> None:
+    schedule = Schedule(part=Spending.of(1, 1e-6), neighbours=Neighbours.ADD_REMOVE, steps=None)
+    made, whole = schedule.descent(count, size), schedule.event
+    step = made.noise.event
+    assert isinstance(step, events.Gaussian)
+    assert isinstance(whole, events.Gaussian)
+    used, paid = made.steps / step.noise_multiplier**2, 1 / whole.noise_multiplier**2
+    assert paid * Fraction(999_999, 10**6) < used <= paid
+    assert STEPS <= made.steps <= MORE_STEPS
 
 
 def test_the_deviation_of_noise_is_what_mechanisms_draw() -> None:

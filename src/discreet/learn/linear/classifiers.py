@@ -30,7 +30,8 @@ class LinearSVC(LinearClassifier):
         method: "auto", "gradient" or "output".
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
-        steps: of the descent, a public number; None is 100, or without a delta 4 to 100 by the released number of rows.
+        steps: of the descent, a public number; None is 100 to 300, or without a delta 4 to 100, by the released number
+            of rows.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".
@@ -74,7 +75,8 @@ class LogisticRegression(LinearClassifier):
         method: see above.
         fit_intercept: whether there is an intercept.
         C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
-        steps: of the descent, a public number; None is 100, or without a delta 4 to 100 by the released number of rows.
+        steps: of the descent, a public number; None is 100 to 300, or without a delta 4 to 100, by the released number
+            of rows.
         class_weight: public weights of classes, e.g. {0: 1, 1: 3}, for the method "gradient"; they are divided by the
             largest, so that no row counts more than once.
         neighbours: "add_remove" or "replace".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +25,8 @@ from discreet.statistics.row_sums import UNIT, Design
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-STEPS = 100  # with Gaussian noise, of which many small pieces are one large piece
+STEPS, MORE_STEPS = 100, 300  # with Gaussian noise, of which many small pieces are one large piece
+WORK = 2.2e9  # of rows times weights times steps, about 4 seconds
 FEWEST, MOST = 4, 100  # steps with K-norm noise, of which T pieces are sqrt(T) times as long as one
 MOST_DRAWN = 25_000  # entries of K-norm noise in a fit, about 5 seconds
 CLIP = UNIT // 2  # of r x, where |r| <= 1 and ||x|| <= 1 without a clip: noise is halved, large residuals count less
@@ -127,44 +128,54 @@ class Descent:
 class Schedule:
     """The budget of a descent, and its number of steps; None chooses it when the number of rows has been released.
 
-    Formal guarantee: a number that is chosen divides a pure epsilon into so many equal parts. They add up to the same
-    epsilon whatever it is, and it depends on released numbers alone, so the event is that epsilon (adaptive basic
-    composition of a fixed sum; Rogers, Roth, Ullman, Vadhan 2016).
+    Formal guarantee: a number that is chosen divides an epsilon, or the square of a mu, into so many equal parts. They
+    add up to no more than the whole whatever it is, and it depends on released numbers alone, so the event is that of
+    the whole (adaptive composition of a fixed sum: Rogers, Roth, Ullman, Vadhan 2016 for epsilons, Smith, Thakurta 2022
+    for mu-GDP).
 
     Attributes:
         part: the budget of all steps.
         neighbours: the relation to protect.
-        steps: how many; None only if the budget is pure.
+        steps: how many; None if that is chosen.
     """
 
     part: Spending
     neighbours: Neighbours
     steps: int | None
 
-    @classmethod
-    def of(cls, part: Spending, neighbours: Neighbours, steps: int | None) -> Schedule:
-        """Returns the schedule for a number of steps, or for the default of None."""
-        chosen = STEPS if steps is None and not part.is_pure else steps
-        return cls(part=part, neighbours=neighbours, steps=chosen)
-
     @property
     def event(self) -> Event:
         """Returns what all steps cost."""
         if self.steps is None:
-            return events.Pure(self.part.pure_epsilon)
+            return VectorNoise(part=self.part).event
         return Descent.of(self.part, self.neighbours, steps=self.steps).event
 
     def descent(self, count: float, size: int) -> Descent:
-        """Returns the descent for about so many rows and so many weights.
-
-        T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard: sqrt(n
-        epsilon / d) of them, chosen on training folds.
-        """
+        """Returns the descent for about so many rows and so many weights."""
         steps = self.steps
         if steps is None:
-            wanted = math.ceil(math.sqrt(count * float(self.part.pure_epsilon) / size))
-            steps = max(FEWEST, min(wanted, MOST, MOST_DRAWN // size))
-        return Descent.of(self.part, self.neighbours, steps=steps)
+            steps = self._pure_steps(count, size) if self.part.is_pure else self._gaussian_steps(count, size)
+        return Descent.of(self._whole, self.neighbours, steps=steps)
+
+    @property
+    def _whole(self) -> Spending:
+        """The budget, whose mu is what the event says of it: the root in a noise multiplier is rounded once only."""
+        if self.part.is_pure or self.steps is not None:
+            return self.part
+        return replace(self.part, mu_squared=1 / self.part.noise_multiplier**2)
+
+    def _pure_steps(self, count: float, size: int) -> int:
+        """T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard.
+
+        There are sqrt(n epsilon / d) of them, chosen on training folds.
+        """
+        wanted = math.ceil(math.sqrt(count * float(self.part.pure_epsilon) / size))
+        return max(FEWEST, min(wanted, MOST, MOST_DRAWN // size))
+
+    def _gaussian_steps(self, count: float, size: int) -> int:
+        """Noise of T steps is heard as that of one; more of them come closer to the minimiser, if rows are heard."""
+        heard = count / math.sqrt(size) / float(self.part.noise_multiplier)
+        return int(max(STEPS, min(heard / 2, MORE_STEPS, WORK / (count * size))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +270,7 @@ class GradientDescent:
         rest = 1 - SURVEY_SHARE - (COMPARISON_SHARE if intercept else 0)
         return cls(
             survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
-            schedule=Schedule.of(spending.share(rest), neighbours, steps),
+            schedule=Schedule(part=spending.share(rest), neighbours=neighbours, steps=steps),
             comparison=compared,
             ridge=ridge,
         )
