@@ -105,7 +105,9 @@ def test_however_many_steps_are_chosen_they_cost_the_same(count: float, size: in
     made = schedule.descent(count, size)
     step = made.noise.event
     assert isinstance(step, events.Pure)
-    assert schedule.event == events.Pure(made.steps * step.epsilon) == events.Pure(2)
+    scaling = schedule.scaling(count, size)
+    first = Fraction(0) if scaling is None else scaling.noise.part.pure_epsilon
+    assert schedule.event == events.Pure(first + made.steps * step.epsilon) == events.Pure(2)
     assert FEWEST <= made.steps <= max(FEWEST, min(MOST, MOST_DRAWN // size))
 
 
@@ -117,7 +119,9 @@ def test_however_many_gaussian_steps_are_chosen_their_mu_is_within_the_event(cou
     step = made.noise.event
     assert isinstance(step, events.Gaussian)
     assert isinstance(whole, events.Gaussian)
-    used, paid = made.steps / step.noise_multiplier**2, 1 / whole.noise_multiplier**2
+    scaling = schedule.scaling(count, size)
+    first = Fraction(0) if scaling is None else 1 / scaling.noise.part.noise_multiplier**2
+    used, paid = first + made.steps / step.noise_multiplier**2, 1 / whole.noise_multiplier**2
     assert paid * Fraction(999_999, 10**6) < used <= paid
     assert STEPS <= made.steps <= MORE_STEPS
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.learn.features import features
-from discreet.learn.linear.row_summary import COUNTED, FINE, Survey, class_shares, fine_rows, placed
+from discreet.learn.linear.row_summary import COUNTED, FINE, EntrySquares, Survey, class_shares, fine_rows, placed
+from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
@@ -72,6 +73,29 @@ def test_no_corner_of_neighbouring_tables_is_further_apart(relation: Neighbours)
     largest = max(length_squared(one - other) for one in found for other in others)
     reached = 2 + COUNTED**2 if relation is Neighbours.ADD_REMOVE else 4 + 2 * COUNTED**2
     assert largest == reached * FINE**2 <= made.sensitivity**2
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_no_corner_moves_the_squares_of_entries_by_more_than_is_told(relation: Neighbours) -> None:
+    made = EntrySquares(noise=VectorNoise(part=BUDGETS[0]), neighbours=relation)
+    grid = [-1.0, -0.6, 0.0, 0.6, 0.8, 1.0, 7.0]
+    rows = [fine_rows(np.array([each]), PUBLIC) for each in product(grid, grid, [0.0, 0.6])]
+    found = [made.sums(each) for each in rows]
+    others = [0 * found[0]] if relation is Neighbours.ADD_REMOVE else found
+    largest = max(length_squared(one - other) for one in found for other in others)
+    assert largest == (1 if relation is Neighbours.ADD_REMOVE else 2) * FINE**2 <= made.sensitivity**2
+    assert made.sums(np.concatenate(rows[:3])).tolist() == np.sum(found[:3], axis=0).tolist()
+
+
+def test_entries_that_differ_little_are_enlarged_unless_that_is_noise() -> None:
+    place = placed(np.zeros(2), 50.0, 100.0, 0.001, centred=True, shares=EVEN)
+    clear, hidden = (place.scaled(np.array([45.0, 5.0]), sigma) for sigma in (0.001, 50.0))
+    assert hidden.scale.tolist() == [1, 1]
+    assert hidden.length == place.length
+    assert clear.scale[1] / clear.scale[0] == pytest.approx((2.3 / 0.7) ** 0.5)  # variances of 1.8 and 0.2, and LEVEL
+    rows = clear.rows(np.array([[FINE // 2, 0], [0, FINE // 2], [FINE, FINE]]))
+    assert rows[1, 1] > rows[0, 0] > 0
+    assert all(length_squared(each) <= RADIUS**2 for each in rows)
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.learn.features import Features
 from discreet.learn.linear.loss_functions import Loss
-from discreet.learn.linear.row_summary import Place, Survey, fine_rows
+from discreet.learn.linear.row_summary import EntrySquares, Place, Survey, fine_rows
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import ONE, shrunk
 from discreet.noise import Bits
@@ -36,6 +36,8 @@ _SIGNAL = 20.0  # of n mu / sqrt(d) for a step size of 1; chosen on training fol
 _PURE_SIGNAL = 0.5  # of n epsilon / d for a step size of 1; likewise
 
 SURVEY_SHARE = Fraction(1, 10)
+SCALING_SHARE = Fraction(1, 20)  # of the descent
+SCALED = 200.0  # of what is heard: from here on entries are made equally loud
 COMPARISON_SHARE = Fraction(1, 20)
 KEPT = 0.05  # of a descent that does no better than the prior: enough to decide where the prior says nothing
 
@@ -126,15 +128,17 @@ class Descent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The budget of a descent, and its number of steps; None chooses it when the number of rows has been released.
+    """The budget of a descent, divided when the number of rows has been released.
 
-    Formal guarantee: a number that is chosen divides an epsilon, or the square of a mu, into so many equal parts. They
-    add up to no more than the whole whatever it is, and it depends on released numbers alone, so the event is that of
-    the whole (adaptive composition of a fixed sum: Rogers, Roth, Ullman, Vadhan 2016 for epsilons, Smith, Thakurta 2022
-    for mu-GDP).
+    Where gradients hold much more than noise, a part of it makes the entries of rows equally loud first, and there are
+    more steps.
+
+    Formal guarantee: its parts, of epsilon or of mu^2, add up to no more than the whole whatever they are, and depend
+    on released numbers alone, so the event is that of the whole (adaptive composition of a fixed sum: Rogers, Roth,
+    Ullman, Vadhan 2016 for epsilons, Smith, Thakurta 2022 for mu-GDP).
 
     Attributes:
-        part: the budget of all steps.
+        part: the budget.
         neighbours: the relation to protect.
         steps: how many; None if that is chosen.
     """
@@ -145,36 +149,41 @@ class Schedule:
 
     @property
     def event(self) -> Event:
-        """Returns what all steps cost."""
-        if self.steps is None:
-            return VectorNoise(part=self.part).event
-        return Descent.of(self.part, self.neighbours, steps=self.steps).event
+        """Returns what all of it costs."""
+        return VectorNoise(part=self.part).event
+
+    def heard(self, count: float, size: int) -> float:
+        """Returns how much gradients of about so many rows by so many weights hold, in units of their noise."""
+        if self.part.is_pure:
+            return count * float(self.part.pure_epsilon) / size
+        return count / math.sqrt(size) / float(self.part.noise_multiplier)
+
+    def scaling(self, count: float, size: int) -> EntrySquares | None:
+        """Returns what is released about entries first, if anything."""
+        if self.heard(count, size) < SCALED:
+            return None
+        return EntrySquares(noise=VectorNoise(part=self._whole.share(SCALING_SHARE)), neighbours=self.neighbours)
 
     def descent(self, count: float, size: int) -> Descent:
         """Returns the descent for about so many rows and so many weights."""
-        steps = self.steps
-        if steps is None:
-            steps = self._pure_steps(count, size) if self.part.is_pure else self._gaussian_steps(count, size)
-        return Descent.of(self._whole, self.neighbours, steps=steps)
+        rest = 1 if self.scaling(count, size) is None else 1 - SCALING_SHARE
+        steps = self._chosen_steps(count, size) if self.steps is None else self.steps
+        return Descent.of(self._whole.share(rest), self.neighbours, steps=steps)
 
     @property
     def _whole(self) -> Spending:
-        """The budget, whose mu is what the event says of it: the root in a noise multiplier is rounded once only."""
-        if self.part.is_pure or self.steps is not None:
-            return self.part
-        return replace(self.part, mu_squared=1 / self.part.noise_multiplier**2)
+        """The budget, whose mu is what the event says of it: the root in a noise multiplier is rounded up."""
+        return self.part if self.part.is_pure else replace(self.part, mu_squared=1 / self.part.noise_multiplier**2)
 
-    def _pure_steps(self, count: float, size: int) -> int:
-        """T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard.
+    def _chosen_steps(self, count: float, size: int) -> int:
+        """How many steps there are, by rules chosen on training folds.
 
-        There are sqrt(n epsilon / d) of them, chosen on training folds.
+        T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard. Gaussian
+        noise of T steps is heard as that of one; more of them come closer to the minimiser.
         """
-        wanted = math.ceil(math.sqrt(count * float(self.part.pure_epsilon) / size))
-        return max(FEWEST, min(wanted, MOST, MOST_DRAWN // size))
-
-    def _gaussian_steps(self, count: float, size: int) -> int:
-        """Noise of T steps is heard as that of one; more of them come closer to the minimiser, if rows are heard."""
-        heard = count / math.sqrt(size) / float(self.part.noise_multiplier)
+        heard = self.heard(count, size)
+        if self.part.is_pure:
+            return max(FEWEST, min(math.ceil(math.sqrt(heard)), MOST, MOST_DRAWN // size))
         return int(max(STEPS, min(heard / 2, MORE_STEPS, WORK / (count * size))))
 
 
@@ -250,7 +259,7 @@ class GradientDescent:
 
     Attributes:
         survey: the first release.
-        schedule: of all gradients.
+        schedule: of all gradients, and of what makes rows fit for them.
         comparison: the last release; None without an intercept, where there is no prior.
         ridge: the weight of ||theta||^2 / 2.
     """
@@ -291,6 +300,9 @@ class GradientDescent:
         fine = fine_rows(X, public)
         classes = max(2, loss.outputs)
         place = self.survey.release(fine, targets, classes, centred=public.constant > 0, bits=bits)
+        scaling = self.schedule.scaling(place.count, place.width * loss.outputs)
+        if scaling is not None:
+            place = scaling.release(fine, place, bits)
         design = Design.of(place.rows(fine), clip=CLIP)
         start = _start(place, loss, shares)
 
