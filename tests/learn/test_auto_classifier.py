@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet import accounting
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
 from discreet.errors import InvalidParameter
 from discreet.learn import (
     AutoClassifier,
+    DecisionTreeClassifier,
     ExtraTreesClassifier,
     LogisticRegression,
     from_json,
     to_json,
 )
 from discreet.learn.selection import auto_classifier
-from discreet.learn.selection.auto_classifier import chosen_kind
+from discreet.learn.selection.auto_classifier import loudness
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -47,19 +51,69 @@ def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: floa
 
 
 def test_each_kind_is_chosen_somewhere() -> None:
-    kinds = {type(fitted(epsilon, delta).model_) for epsilon, delta, _ in CASES}
-    assert kinds == {ExtraTreesClassifier, LogisticRegression}
-    assert chosen_kind(1000, 25, 2, 1.0, 0) is LogisticRegression
-    assert chosen_kind(1000, 25, 3, 1.0, 0) is ExtraTreesClassifier
-    assert chosen_kind(1000, 25, 3, 1.0, 1e-6) is LogisticRegression
+    kinds = [type(fitted(epsilon, delta).model_) for epsilon, delta, _ in CASES]
+    assert set(kinds) == {ExtraTreesClassifier, LogisticRegression}
+    ring = np.abs(X[:, 0] - 0.5) < 0.25  # no line parts it
+    one = AutoClassifier(epsilon=3, bounds=(0, 1), classes=[0, 1], random_state=1).fit(X, ring)
+    assert type(one.model_) is DecisionTreeClassifier
+    assert one.score(X, ring) > 0.85
 
 
-def test_more_budget_or_rows_never_lead_back_to_random_splits() -> None:
+def test_more_budget_or_rows_are_never_heard_less() -> None:
     for delta in (0.0, 1e-6):
         for width in (3, 60):
-            rank = [ExtraTreesClassifier, LogisticRegression].index
-            found = [rank(chosen_kind(count, width, 2, 0.5, delta)) for count in (10, 100, 10**3, 10**4, 10**6)]
+            found = [loudness(count, width, 2, 0.5, delta) for count in (10, 100, 10**3, 10**4, 10**6)]
             assert found == sorted(found)
+
+
+def compared(table: Any, labels: Any, frozen: list[Handed] | None = None, **more: Any) -> list[Handed]:
+    recorder = MechanismRecorder(SeededBits(4), frozen=frozen)
+    common: dict[str, Any] = {"epsilon": 9, "delta": 0, "bounds": (0, 1), "classes": [0, 1]}
+    with watched(recorder):
+        AutoClassifier(**(common | more)).fit(table, labels)
+    assert not recorder.strayed
+    return recorder.made
+
+
+def largest_verdict(neighbours: str) -> tuple[float, float]:
+    """How far one row moves the last number, and how far it may."""
+    worst, allowed = 0.0, 1.0
+    for place in range(12):
+        ends = ([place], []) if neighbours == "add_remove" else ([place], [place + 40])
+        tables = [(np.vstack([X[100:900], X[kept]]), np.append(Y[100:900], Y[kept])) for kept in ends]
+        one = compared(*tables[0], neighbours=neighbours)
+        other = compared(*tables[1], one, neighbours=neighbours)
+        last, moved = one[-1], other[-1]
+        assert isinstance(last.mechanism, Laplace)
+        worst = max(worst, abs(float(last.inputs[0]) - float(moved.inputs[0])))
+        allowed = float(last.mechanism.sensitivity)
+    return worst, allowed
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", pytest.param("replace", marks=pytest.mark.slow)])
+def test_a_row_moves_the_verdict_by_no_more_than_is_told(neighbours: str) -> None:
+    worst, allowed = largest_verdict(neighbours)
+    assert 0 < worst <= allowed
+
+
+def test_a_verdict_that_counts_rows_double_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_classifier, "Laplace", partial(_halved, Laplace))
+    worst, allowed = largest_verdict("add_remove")
+    assert worst > allowed
+
+
+def _halved(kind: Any, *, epsilon: Any, sensitivity: int) -> Any:
+    return kind(epsilon=epsilon, sensitivity=Fraction(sensitivity, 2))
+
+
+def test_integer_margins_predict_what_the_model_does() -> None:
+    one = fitted(3.0, 1e-6)
+    assert isinstance(one.model_, LogisticRegression)
+    assert np.mean(one.classes_[one._places(one.model_, X)] == one.model_.predict(X)) > 0.998
+    alone = [one._places(one.model_, X[[place]])[0] for place in range(50)]
+    assert alone == one._places(one.model_, X)[:50].tolist()
+    three = AutoClassifier(epsilon=9, bounds=(0, 1), classes=[0, 1, 2], random_state=1).fit(X, np.floor(3 * X[:, 0]))
+    assert np.mean(three.classes_[three._places(three.model_, X)] == three.model_.predict(X)) > 0.998
 
 
 def test_the_choice_follows_the_released_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import accounting
-from discreet.learn.base import Classifier, ClassPlan, ProbabilityClassifier, read_labelled, read_rows
-from discreet.learn.features import features
+from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
+from discreet.learn.features import Integers, features
 from discreet.learn.linear.classifiers import LogisticRegression
 from discreet.learn.privacy_warnings import in_an_account
+from discreet.learn.trees.decision_trees import DecisionTreeClassifier
 from discreet.learn.trees.random_splits import ExtraTreesClassifier
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import Laplace
+from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
 
@@ -27,6 +30,10 @@ COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 # Below these, noisy gradients lose against trees; chosen on training folds of the tables of bench/learn.py.
 GRADIENT = 9.0  # of n mu / sqrt(weights), with a delta
 PURE_GRADIENT = 20.0  # of n epsilon / weights, without one
+PLENTY = 30.0  # times as much: a tree is fitted as well, for what may not be linear, and the better one is kept
+TREE_SHARE = Fraction(1, 10)  # of what is left, for that tree
+VERDICT_SHARE = Fraction(1, 20)  # and for the comparison
+_FINE = 1 << 20
 
 
 class AutoClassifier(ProbabilityClassifier):
@@ -34,7 +41,8 @@ class AutoClassifier(ProbabilityClassifier):
 
     Logistic regression by noisy gradients wherever these hold more than noise, which is earlier with a delta than
     without one; trees with random splits for smaller budgets, fewer rows or more classes. Both fall back to the class
-    that most rows have where they hold nothing but noise.
+    that most rows have where they hold nothing but noise. Where rows are plenty, a decision tree is fitted besides, for
+    a tenth of the budget, and the model that is right about more of the rows is kept.
 
     Args:
         epsilon: what one fit may cost.
@@ -48,13 +56,14 @@ class AutoClassifier(ProbabilityClassifier):
 
     Attributes:
         classes_: the labels.
-        model_: the learner that was fitted, `LogisticRegression` or `ExtraTreesClassifier`.
+        model_: the learner that was kept, a `LogisticRegression`, `ExtraTreesClassifier` or `DecisionTreeClassifier`.
         count_: how many rows there are, about: the released number by which it was chosen.
 
     Formal guarantee: (epsilon, delta)-DP, pure if delta = 0. A twentieth of epsilon pays for the count, with Laplace
-    noise (under "replace" the number of rows is public, and nothing is paid). Which learner is fitted follows from the
-    count and from public facts; each of them costs at most the rest of epsilon and delta, whichever it is, and basic
-    composition adds up to the whole.
+    noise (under "replace" the number of rows is public, and nothing is paid). Which learners are fitted follows from
+    the count and from public facts; they cost at most the rest of epsilon and delta, whichever they are, and basic
+    composition adds up to the whole. Two are compared by one number with Laplace noise: on how many more rows the
+    first is right. A row adds -1, 0 or 1 to it, by integers of its own, so it moves by 1, by 2 if the row is replaced.
 
     >>> X = np.linspace(0, 1, 2000)[:, None]
     >>> model = AutoClassifier(epsilon=1, delta=0, bounds=(0, 1), classes=[0, 1], random_state=0)
@@ -108,10 +117,11 @@ class AutoClassifier(ProbabilityClassifier):
         self.classes_ = plan.read(y, bits)
         counter = self._counter(plan)
         self.count_ = float(len(y) if counter is None else counter.release(len(y), bits=bits))
-        self.model_ = self._chosen(plan, X.shape[1])
+        models = self._chosen(plan, X.shape[1])
         if not self.constant_:
             with in_an_account():  # these rows are paid for here
-                self.model_.fit(X, y)
+                models = [model.fit(X, y) for model in models]
+        self.model_ = models[0] if self.constant_ or len(models) == 1 else self._better(models, plan, X, y, bits)
         self._account(event, bits)
         return self
 
@@ -136,36 +146,57 @@ class AutoClassifier(ProbabilityClassifier):
         counter = self._counter(plan)
         return fitted if counter is None else events.Composed([counter.event, fitted])
 
-    def _chosen(self, plan: ClassPlan, width: int) -> Any:
-        """The learner for the released count, with all that is left to spend."""
+    def _chosen(self, plan: ClassPlan, width: int) -> list[Any]:
+        """The learners for the released count, with all that is left to spend."""
         epsilon, delta = self._rest(plan)
         common = {
-            "epsilon": epsilon,
             "bounds": self._bounds,
             "classes": self.classes_.tolist(),
             "neighbours": self.neighbours,
             "random_state": self.random_state,
         }
-        kind = chosen_kind(self.count_, width, len(self.classes_), float(epsilon), float(delta))
-        if kind is LogisticRegression:
-            return kind(delta=delta, norm_bound=self.norm_bound, **common)
-        return kind(rows=max(self.count_, 1.0), **common)
+        heard = loudness(self.count_, width, len(self.classes_), float(epsilon), float(delta))
+        if heard < 1:
+            return [ExtraTreesClassifier(epsilon=epsilon, rows=max(self.count_, 1.0), **common)]
+        linear = partial(LogisticRegression, delta=delta, norm_bound=self.norm_bound, **common)
+        if heard < PLENTY:
+            return [linear(epsilon=epsilon)]
+        tree = DecisionTreeClassifier(epsilon=epsilon * TREE_SHARE, **common)
+        return [linear(epsilon=epsilon * (1 - TREE_SHARE - VERDICT_SHARE)), tree]
+
+    def _better(self, models: list[Any], plan: ClassPlan, X: Floats, y: NDArray[Any], bits: Bits) -> Any:
+        """The one of a linear model and a tree that seems to be right about more rows."""
+        linear, tree = models
+        labels = codes(y, self.classes_)
+        gain = int(np.sum(self._places(linear, X) == labels) - np.sum(codes(tree.predict(X), self.classes_) == labels))
+        moved = 1 if self._relation is Neighbours.ADD_REMOVE else 2
+        verdict = Laplace(epsilon=self._rest(plan)[0] * VERDICT_SHARE, sensitivity=moved)
+        return linear if verdict.release(gain, bits=bits) >= 0 else tree
+
+    def _places(self, linear: LogisticRegression, X: Floats) -> Integers:
+        """What a linear model predicts, by integer margins: a row's own, whatever rows are beside it."""
+        public = features(X.shape[1], bounds=self._bounds, norm_bound=self.norm_bound)
+        moved = np.nan_to_num((X - public.centre) / public.spread, nan=0.0)
+        steps = np.rint(np.clip(moved, -1, 1) * _FINE).astype(np.int64)
+        weights = linear.coef_ * public.spread
+        shifts = linear.intercept_ + linear.coef_ @ public.centre
+        unit = _FINE / max(float(np.max(np.abs(weights))), float(np.max(np.abs(shifts))), 1e-300)
+        margins = steps @ np.rint(weights.T * unit).astype(np.int64) + np.rint(shifts * unit * _FINE).astype(np.int64)
+        return np.asarray(np.argmax(margins, axis=1) if margins.shape[1] > 1 else (margins[:, 0] > 0).astype(np.int64))
 
 
-def chosen_kind(count: float, width: int, classes: int, epsilon: float, delta: float) -> type[Classifier]:
-    """Returns which learner is fitted, from public numbers.
+def loudness(count: float, width: int, classes: int, epsilon: float, delta: float) -> float:
+    """Returns how much noisy gradients hold, in units of what makes them better than trees; from public numbers.
 
-    >>> chosen_kind(200, 13, 2, 0.1, 1e-6).__name__, chosen_kind(200, 13, 2, 3.0, 1e-6).__name__
-    ('ExtraTreesClassifier', 'LogisticRegression')
-    >>> chosen_kind(200, 13, 2, 1.0, 0).__name__, chosen_kind(200, 13, 2, 3.0, 0).__name__
-    ('ExtraTreesClassifier', 'LogisticRegression')
+    >>> loudness(200, 13, 2, 0.1, 1e-6) < 1 < loudness(200, 13, 2, 3.0, 1e-6)
+    True
+    >>> loudness(200, 13, 2, 1.0, 0) < 1 < loudness(200, 13, 2, 3.0, 0)
+    True
     """
     size = (width + 1) * (1 if classes == 2 else classes)
     if delta:
-        heard = count / float(accounting.gaussian_sigma(epsilon, delta)) / math.sqrt(size) / GRADIENT
-    else:
-        heard = count * epsilon / size / PURE_GRADIENT
-    return LogisticRegression if heard >= 1 else ExtraTreesClassifier
+        return count / float(accounting.gaussian_sigma(epsilon, delta)) / math.sqrt(size) / GRADIENT
+    return count * epsilon / size / PURE_GRADIENT
 
 
 def _amounts(plan: ClassPlan) -> tuple[Fraction, Fraction]:
