@@ -1,0 +1,1 @@
+"""Synthetic tables: models of noisy marginals, and rows drawn from them."""
