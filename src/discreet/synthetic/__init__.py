@@ -4,9 +4,10 @@ A generator measures private rows within a budget and fits a model, from which r
 columns may have is declared in public, as a `Domain`.
 """
 
+from discreet.synthetic.aim import AIM
 from discreet.synthetic.domain import Bins, Calendar, Domain, Keys
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.independent import Independent
 from discreet.synthetic.mst import MST
 
-__all__ = ["MST", "Bins", "Calendar", "Domain", "Independent", "Keys", "Model"]
+__all__ = ["AIM", "MST", "Bins", "Calendar", "Domain", "Independent", "Keys", "Model"]

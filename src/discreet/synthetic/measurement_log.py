@@ -41,6 +41,8 @@ STEPS = 1 << 8
 MOST_ROWS_PER_UNIT = 1 << 20
 _LARGEST_SCORE = 1 << 61
 _LARGEST_ESTIMATE = 2.0**40
+_LEAST = 2.0**-10
+_REACH = 12  # whole numbers beyond it have a chance below 1e-26 where sigma is below 1
 
 
 def concentrated_budget(epsilon: check.Number, delta: check.Number) -> Fraction:
@@ -215,8 +217,17 @@ class MeasurementLog:
 
 
 def _deviation(mechanism: Gaussian) -> float:
-    """The deviation of normal noise after rounding to whole numbers: that adds 1/12 to the variance (Sheppard 1898)."""
-    return math.sqrt(mechanism.sigma**2 + Fraction(1, 12))
+    """The deviation of normal noise that was rounded to whole numbers, at least 2^-10: models need one above zero.
+
+    The square of a whole number is the sum of the odd numbers up to it, so that the variance is the sum over k >= 1 of
+    (2 k - 1) P(|noise| >= k - 1/2). From sigma = 1 on, it is sigma^2 + 1/12 to eight digits (Sheppard 1898).
+    """
+    sigma = float(mechanism.sigma)
+    if sigma >= 1:
+        return math.sqrt(sigma * sigma + 1 / 12)
+    reach = math.sqrt(2) * sigma
+    variance = sum((2 * k - 1) * math.erfc((k - 0.5) / reach) for k in range(1, _REACH))
+    return max(_LEAST, math.sqrt(variance))
 
 
 def l1_error(counts: Integers, estimate: Table) -> int:
