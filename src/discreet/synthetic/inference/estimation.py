@@ -60,6 +60,10 @@ class Fit:
         """Returns the expected counts of the cells of some attributes, which need not be in one clique."""
         return self.total * self.model.marginal(attributes)
 
+    def many_counts(self, sets: Iterable[Attributes]) -> list[Table]:
+        """Returns the expected counts of several sets of attributes, which take less time together."""
+        return [self.total * table for table in self.model.marginals(sets)]
+
 
 def fit(
     sizes: Sizes,
