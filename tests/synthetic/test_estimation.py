@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.synthetic.inference import convex_solvers
-from discreet.synthetic.inference.estimation import Fit, Solver, fit
+from discreet.synthetic.inference.estimation import Fit, Solver, fit, model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total
 from tests.synthetic.enumerated import best_joint, domains, marginal
@@ -128,8 +128,8 @@ def test_a_solver_that_forgets_the_ridge_is_seen(monkeypatch: pytest.MonkeyPatch
     _, marginals = noisy(SIZES, CYCLE, 10.0, 1)
     right = convex_solvers._at
 
-    def wrong(problem: Any, ridge: Table, theta: Table) -> Any:
-        return right(problem, 0.5 * ridge, theta)
+    def wrong(problem: Any, ridge: Table, weights: Table, theta: Table) -> Any:
+        return right(problem, 0.5 * ridge, weights, theta)
 
     best = best_joint(SIZES, marginals, TOTAL, TOTAL / 30)
     monkeypatch.setattr(convex_solvers, "_at", wrong)
@@ -190,6 +190,24 @@ def test_an_earlier_fit_saves_work() -> None:
     assert warm.evaluations < cold.evaluations
     for names in CYCLE:
         assert np.abs(warm.counts(names) - cold.counts(names)).max() < 10
+
+
+def test_a_model_is_had_again_from_its_potentials() -> None:
+    _, marginals = noisy(SIZES, CYCLE, 10.0, 15)
+    wall = Factor(("a", "d"), np.where(np.arange(6).reshape(3, 2) == 3, -np.inf, 0.0))
+    found = fit(SIZES, marginals, total=TOTAL, zeros=[wall])
+    again = model_of(SIZES, found.potentials.values(), zeros=[wall])
+    assert np.array_equal(again.marginal(tuple(SIZES)), found.model.marginal(tuple(SIZES)))
+
+
+def test_a_fit_that_runs_out_of_evaluations_is_no_worse_than_its_start() -> None:
+    _, marginals = noisy(SIZES, CYCLE, 10.0, 16)
+    gaps = [fit(SIZES, marginals, total=TOTAL, tolerance=1e-12, evaluations=most).gap for most in (3, 10, 30, 100, 300)]
+    assert gaps[-1] < 1e-3 * gaps[0]
+    first = fit(SIZES, marginals, total=TOTAL, tolerance=1e-12, evaluations=60)
+    for most in (1, 2, 5):
+        again = fit(SIZES, marginals, total=TOTAL, tolerance=1e-12, evaluations=most, start=first)
+        assert again.gap <= first.gap * (1 + 1e-9)
 
 
 def test_the_total_has_the_least_variance_of_weighted_means() -> None:

@@ -137,6 +137,27 @@ def _path(entropy: float) -> list[float]:
     return [_STEP**power for power in range(steps, -1, -1)]
 
 
+def model_of(
+    sizes: Sizes,
+    potentials: Iterable[Factor],
+    *,
+    zeros: Iterable[Factor] = (),
+    cliques: Iterable[Collection[str]] = (),
+) -> Calibrated:
+    """Returns the model of some potentials: what is stored of a fit is enough to have its model again.
+
+    >>> y = NoisyMarginal(("a", "b"), np.array([[30.0, 10.0], [20.0, 40.0]]), sigma=0.01)
+    >>> found = fit({"a": 2, "b": 2}, [y])
+    >>> bool(np.all(model_of({"a": 2, "b": 2}, found.potentials.values()).tables[0] == found.model.tables[0]))
+    True
+    """
+    factors, zeros = list(potentials), list(zeros)
+    tree = junction_tree(sizes, [*(f.attributes for f in factors), *(z.attributes for z in zeros), *cliques])
+    ordered = [factor.transposed(tree.ordered(factor.attributes)) for factor in factors]
+    propagation = BeliefPropagation(tree, [factor.attributes for factor in ordered], zeros)
+    return propagation.calibrated(np.concatenate([np.empty(0), *(factor.logs.reshape(-1) for factor in ordered)]))
+
+
 def _check(sizes: Sizes, marginals: Sequence[NoisyMarginal], zeros: Sequence[Factor]) -> None:
     if not marginals:
         raise InvalidParameter("marginals", [], "to have at least one")
