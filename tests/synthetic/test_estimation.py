@@ -198,6 +198,10 @@ def test_a_model_is_had_again_from_its_potentials() -> None:
     found = fit(SIZES, marginals, total=TOTAL, zeros=[wall])
     again = model_of(SIZES, found.potentials.values(), zeros=[wall])
     assert np.array_equal(again.marginal(tuple(SIZES)), found.model.marginal(tuple(SIZES)))
+    with pytest.raises(InvalidParameter):
+        model_of(SIZES, [wall])
+    with pytest.raises(InvalidParameter):
+        model_of(SIZES, [Factor(("a",), np.zeros(2))])
 
 
 def test_a_fit_that_runs_out_of_evaluations_is_no_worse_than_its_start() -> None:
