@@ -137,21 +137,20 @@ def test_a_solver_that_forgets_the_ridge_is_seen(monkeypatch: pytest.MonkeyPatch
     assert largest_difference(found, best, CYCLE) > 0.5
 
 
-def test_zeros_are_exact_and_the_rest_is_fitted() -> None:
-    joint, marginals = noisy(SIZES, CYCLE, 5.0, 4)
-    closed = np.zeros((3, 4))
-    closed[0, 1:] = -np.inf
-    closed[2, 0] = -np.inf
-    wall = Factor(("a", "c"), closed)
-    found = fit(SIZES, marginals, total=TOTAL, zeros=[wall])
-    assert np.all(found.counts(("a", "c"))[np.isneginf(closed)] == 0)
-    assert np.all(found.counts(("a", "c"))[np.isfinite(closed)] > 0)
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_zeros_are_exact_and_the_rest_is_fitted(seed: int) -> None:
+    _, marginals = noisy(SIZES, CYCLE, 5.0, seed)
+    closed = np.zeros((3, 4), dtype=bool)
+    closed[0, 1:] = closed[2, 0] = True
+    wall = Factor(("a", "c"), np.where(closed, -np.inf, 0.0))
+    found = fit(SIZES, marginals, total=TOTAL, zeros=[wall], tolerance=1e-8)
     everything = found.counts(tuple(SIZES))
-    assert np.all(everything.sum(axis=(1, 3))[np.isneginf(closed)] == 0)
-    assert everything.sum() == pytest.approx(TOTAL)
-    again = fit(SIZES, marginals, total=TOTAL, zeros=[wall], start=found)
-    assert again.evaluations == 1
-    assert joint.sum() == pytest.approx(TOTAL)
+    assert np.all(found.counts(("a", "c"))[closed] == 0)
+    assert np.all(everything.sum(axis=(1, 3))[closed] == 0)
+    possible = np.broadcast_to(~closed[:, None, :, None], everything.shape)
+    best = best_joint(SIZES, marginals, TOTAL, TOTAL / 15, possible)
+    assert np.abs(everything - TOTAL * best).max() < 0.05
+    assert fit(SIZES, marginals, total=TOTAL, zeros=[wall], start=found, tolerance=1e-7).evaluations == 1
 
 
 def test_several_measurements_of_one_marginal_are_their_mean() -> None:
@@ -267,12 +266,11 @@ def test_a_hundred_columns_fit() -> None:
     sizes = dict.fromkeys(names, 10)
     bits = SeededBits(14)
     sets: list[Attributes] = [(names[i], names[(i - 1) // 3]) for i in range(1, 100)]
-    sets += [(names[i], names[i - 1], names[i - 2]) for i in range(70, 100, 3)]
     marginals = []
     for attributes in sets:
         table = -np.log(uniforms((10,) * len(attributes), bits=bits))
         table *= 1e5 / table.sum()
         marginals.append(NoisyMarginal(attributes, table + 100 * normals(table.shape, bits=bits), 100.0))
-    found = fit(sizes, marginals[:99], total=1e5)
+    found = fit(sizes, marginals, total=1e5)
     assert found.gap <= 0.01 * 0.5 * 99 * 100
     assert found.tree.size == 99 * 100
