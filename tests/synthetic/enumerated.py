@@ -32,10 +32,22 @@ def marginal(sizes: Mapping[str, int], table: Table, attributes: Attributes) -> 
     return np.asarray(np.einsum(f"{''.join(letters.values())}->{''.join(letters[n] for n in attributes)}", table))
 
 
-def best_joint(sizes: Mapping[str, int], marginals: Sequence[NoisyMarginal], total: float, weight: float) -> Table:
+def best_joint(
+    sizes: Mapping[str, int],
+    marginals: Sequence[NoisyMarginal],
+    total: float,
+    weight: float,
+    possible: NDArray[np.bool_] | None = None,
+) -> Table:
     """The minimum of sum |M p - y|^2 / (2 s^2) - weight H(p) over all joint tables, in logits, by scipy."""
     shape = tuple(sizes.values())
+    cells = np.flatnonzero(np.ones(shape) if possible is None else possible)
     names = tuple(sizes)
+
+    def whole(p: Table) -> Table:
+        table = np.zeros(shape)
+        table.flat[cells] = p
+        return table
 
     def value(logits: Table) -> tuple[float, Table]:
         logs = logits - np.logaddexp.reduce(logits)
@@ -43,17 +55,16 @@ def best_joint(sizes: Mapping[str, int], marginals: Sequence[NoisyMarginal], tot
         slope = weight * (logs + 1)
         loss = weight * float(p @ logs)
         for m in marginals:
-            residual = marginal(sizes, p.reshape(shape), m.attributes) - m.values / total
+            residual = marginal(sizes, whole(p), m.attributes) - m.values / total
             loss += float(np.sum(residual**2)) / (2 * (m.sigma / total) ** 2)
-            slope += (np.zeros(shape) + Factor(m.attributes, residual).within(names)).reshape(-1) / (
-                m.sigma / total
-            ) ** 2
+            spread = np.zeros(shape) + Factor(m.attributes, residual).within(names)
+            slope += spread.reshape(-1)[cells] / (m.sigma / total) ** 2
         return loss, p * (slope - p @ slope)
 
-    start = np.zeros(int(np.prod(shape)))
+    start = np.zeros(cells.size)
     options: Any = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 0.0, "gtol": 1e-10, "maxcor": 50}
     found = optimize.minimize(value, start, jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(np.exp(found.x - np.logaddexp.reduce(found.x))).reshape(shape)
+    return whole(np.exp(found.x - np.logaddexp.reduce(found.x)))
 
 
 @st.composite

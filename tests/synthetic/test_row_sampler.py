@@ -58,8 +58,8 @@ def test_expected_counts_are_exact() -> None:
 def test_rows_follow_the_model(rows: int) -> None:
     """A cell of the first clique is off by less than 1 for each of its two roundings.
 
-    In a child of k lines per separator value, the separator's count is off by less than 2 k, and a cell by as much and 1
-    more; k is at most 5 here.
+    In a child of k lines per separator value, the separator's count is off by less than 2 k, and a cell by as much
+    and 1 more; k is at most 5 here.
     """
     model = random_model(1)
     sample = sample_rows(model, rows, bits=SeededBits(2))

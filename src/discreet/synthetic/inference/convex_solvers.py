@@ -25,8 +25,12 @@ import numpy as np
 from discreet.synthetic.inference.factors import Table
 
 _ARMIJO = 1e-4
-_MEMORY = 10  # pairs of steps and changes of the gradient that are kept
-_HALVINGS = 30
+_MEMORY = 20  # pairs of steps and changes of the gradient that are kept
+_CUTS = 30
+_ROUNDING = 1e-15
+
+_Pair = tuple[Table, Table, float]
+"""A step, the change of the gradient, and the inverse of their product."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +68,7 @@ class _Point:
     value: float
     gradient: Table
     marginals: Table
+    gap: float
 
 
 def followed(problem: Problem, start: Table, path: Sequence[tuple[float, float]], *, evaluations: int) -> Solution:
@@ -89,28 +94,23 @@ def followed(problem: Problem, start: Table, path: Sequence[tuple[float, float]]
 
 
 def quasi_newton(problem: Problem, start: Table, *, gap: float, evaluations: int) -> Solution:
-    """Minimises the dual by L-BFGS with a diagonal start (Nocedal 1980), to a duality gap.
+    """Minimises the dual by L-BFGS with a diagonal start (Nocedal 1980); returns the point of the least gap.
 
     The Hessian is M Cov(p) M^T + T s^2, whose diagonal is about M p + T s^2: its inverse starts the recursion anew in
-    each step, so that cells whose probability falls towards 0 take the long steps they need.
+    each step, so that cells whose probability falls towards 0 take the long steps they need. Where y is larger than
+    M p it stands in its place: the exponential soon makes such a cell as large.
     """
     ridge = problem.temperature * problem.deviations**2
     weights = 0.5 / problem.deviations**2
-    point = _at(problem, ridge, start)
-    used, pairs = 1, deque[tuple[Table, Table, float]](maxlen=_MEMORY)
-    while used < evaluations and float(weights @ point.gradient**2) > gap:
-        direction = problem.project(-_inverse_hessian(point, ridge, pairs))
-        slope = float(direction @ point.gradient)
-        if slope >= 0:  # rounding has spoilt the curvature: begin again
-            if not pairs:
-                break
-            pairs.clear()
-            continue
-        found, tried = _search(problem, ridge, point, direction, slope)
+    point = best = _at(problem, ridge, weights, start)
+    used, pairs = 1, deque[_Pair](maxlen=_MEMORY)
+    while used < evaluations and best.gap > gap:
+        direction = problem.project(-_inverse_hessian(point, problem.measured, ridge, pairs))
+        found, tried = _search(problem, ridge, weights, point, direction)
         used += tried
-        if found is None:
-            if not pairs:
-                break
+        if found is None and not pairs:
+            break
+        if found is None:  # rounding has spoilt the curvature: begin again
             pairs.clear()
             continue
         step, change = found.theta - point.theta, found.gradient - point.gradient
@@ -118,19 +118,21 @@ def quasi_newton(problem: Problem, start: Table, *, gap: float, evaluations: int
         if curvature > 0:
             pairs.append((step, change, 1 / curvature))
         point = found
-    residual = point.marginals - problem.measured
-    return Solution(point.theta, float(weights @ residual**2), float(weights @ point.gradient**2), used)
+        best = min(best, point, key=lambda p: p.gap)
+    residual = best.marginals - problem.measured
+    return Solution(best.theta, float(weights @ residual**2), best.gap, used)
 
 
-def _at(problem: Problem, ridge: Table, theta: Table) -> _Point:
+def _at(problem: Problem, ridge: Table, weights: Table, theta: Table) -> _Point:
     log_total, raw = problem.marginals(theta)
     marginals = problem.project(raw)
     pull = ridge * theta
     value = log_total - float(theta @ problem.measured) + 0.5 * float(pull @ theta)
-    return _Point(theta, value, marginals - problem.measured + pull, marginals)
+    gradient = marginals - problem.measured + pull
+    return _Point(theta, value, gradient, marginals, float(weights @ gradient**2))
 
 
-def _inverse_hessian(point: _Point, ridge: Table, pairs: deque[tuple[Table, Table, float]]) -> Table:
+def _inverse_hessian(point: _Point, measured: Table, ridge: Table, pairs: deque[_Pair]) -> Table:
     """Returns the approximate inverse Hessian times the gradient, by the two loops of L-BFGS."""
     result = point.gradient.copy()
     weights = []
@@ -138,7 +140,7 @@ def _inverse_hessian(point: _Point, ridge: Table, pairs: deque[tuple[Table, Tabl
         weight = scale * float(step @ result)
         weights.append(weight)
         result -= weight * change
-    diagonal = 1 / (np.abs(point.marginals) + ridge)
+    diagonal = 1 / (np.maximum(np.abs(point.marginals), measured) + ridge)
     if pairs:
         step, change, scale = pairs[-1]
         diagonal *= 1 / (scale * float(change @ (diagonal * change)))
@@ -148,16 +150,21 @@ def _inverse_hessian(point: _Point, ridge: Table, pairs: deque[tuple[Table, Tabl
     return result
 
 
-def _search(problem: Problem, ridge: Table, point: _Point, direction: Table, slope: float) -> tuple[_Point | None, int]:
-    """Returns the first point that decreases the value enough, with steps cut by a quadratic guess."""
+def _search(
+    problem: Problem, ridge: Table, weights: Table, point: _Point, direction: Table
+) -> tuple[_Point | None, int]:
+    """Returns the first point that lowers the value enough, and how many were tried; a quadratic guess cuts steps."""
+    slope = float(direction @ point.gradient)
+    if slope >= 0:
+        return None, 0
     length = 1.0
-    for tried in range(1, _HALVINGS + 1):
-        candidate = _at(problem, ridge, point.theta + length * direction)
-        if candidate.value <= point.value + _ARMIJO * length * slope + 1e-15 * abs(point.value):
+    for tried in range(1, _CUTS + 1):
+        candidate = _at(problem, ridge, weights, point.theta + length * direction)
+        if candidate.value <= point.value + _ARMIJO * length * slope + _ROUNDING * abs(point.value):
             return candidate, tried
         guess = -0.5 * slope * length**2 / (candidate.value - point.value - length * slope)
         length = min(max(guess, 0.1 * length), 0.5 * length)
-    return None, _HALVINGS
+    return None, _CUTS
 
 
 def mirror_descent(problem: Problem, start: Table, *, gap: float, evaluations: int) -> Solution:

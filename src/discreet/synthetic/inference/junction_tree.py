@@ -117,58 +117,74 @@ def _best(sizes: Sizes, sets: Iterable[Collection[str]]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=_CACHE)
 def _triangulated(neighbours: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    best: tuple[int, ...] = ()
-    least = math.inf
-    for rule in _RULES:
-        cliques, filled = _eliminated(list(neighbours), sizes, rule)
-        size = sum(_cells(clique, sizes) for clique in cliques)
-        if size < least:
-            best, least = tuple(cliques), size
-        if not filled:  # the graph was triangulated already: its maximal cliques are unique
-            break
-    return best
+    """Returns maximal cliques; what can be eliminated without new edges is, since that is never worse."""
+    graph = list(neighbours)
+    safe, left = _simplicial(graph)
+    if not left:  # the graph was triangulated already: its maximal cliques are unique
+        return tuple(safe)
+    orders = [_eliminated(graph.copy(), left, sizes, rule) for rule in _RULES]
+    best = min(orders, key=lambda cliques: sum(_cells(clique, sizes) for clique in cliques))
+    return tuple(safe) + tuple(clique for clique in best if not any(clique & ~other == 0 for other in safe))
 
 
-def _eliminated(neighbours: list[int], sizes: tuple[int, ...], rule: _Rule) -> tuple[list[int], bool]:
-    """Eliminates attributes by a greedy rule; returns maximal cliques, and whether an edge was added."""
-    left = (1 << len(sizes)) - 1
-    costs = {node: _cost(node, neighbours, sizes, rule) for node in range(len(sizes))}
+def _simplicial(neighbours: list[int]) -> tuple[list[int], int]:
+    """Eliminates attributes whose neighbours are all joined, as long as there is one; returns cliques and the rest."""
     cliques: list[int] = []
-    filled = False
+    left = (1 << len(neighbours)) - 1
+    waiting = left
+    while waiting:
+        bit = waiting & -waiting
+        waiting ^= bit
+        node = bit.bit_length() - 1
+        around = neighbours[node]
+        clique = around | bit
+        members = list(_bits(around))
+        if any(clique & ~(neighbours[other] | 1 << other) for other in members):
+            continue
+        _collect(cliques, clique)
+        for other in members:
+            neighbours[other] &= ~bit
+        left &= ~bit
+        waiting |= around
+    return cliques, left
+
+
+def _collect(cliques: list[int], clique: int) -> None:
+    """Keeps a clique unless an earlier one holds it; a later one never holds an earlier one's eliminated attribute."""
+    if all(clique & ~other for other in cliques):
+        cliques.append(clique)
+
+
+def _eliminated(neighbours: list[int], left: int, sizes: tuple[int, ...], rule: _Rule) -> list[int]:
+    """Eliminates the attributes that are left by a greedy rule; returns maximal cliques."""
+    costs = {node: _cost(node, neighbours, sizes, rule) for node in _bits(left)}
+    cliques: list[int] = []
     while left:
         node = min(costs, key=costs.__getitem__)
-        around = neighbours[node]
-        clique = around | 1 << node
-        if not any(clique & ~other == 0 for other in cliques):
-            cliques.append(clique)
-        if clique == left:  # what is left would be one clique after this step: nothing larger can follow
-            filled = filled or any(left & ~(neighbours[other] | 1 << other) for other in _bits(left))
+        clique = neighbours[node] | 1 << node
+        _collect(cliques, clique)
+        if clique == left:  # whatever follows is part of it
             break
         left &= ~(1 << node)
         del costs[node]
-        filled = _remove(node, neighbours, costs, sizes, rule) or filled
-    return cliques, filled
+        for other in _bits(_remove(node, neighbours)):
+            costs[other] = _cost(other, neighbours, sizes, rule)
+    return cliques
 
 
-def _remove(
-    node: int, neighbours: list[int], costs: dict[int, tuple[float, float, int]], sizes: tuple[int, ...], rule: _Rule
-) -> bool:
-    """Joins the neighbours of a node to each other and forgets the node; returns whether an edge was added."""
+def _remove(node: int, neighbours: list[int]) -> int:
+    """Joins the neighbours of a node to each other and forgets the node; returns the nodes whose costs change."""
     around = neighbours[node]
-    filled = False
     changed = around
     for other in _bits(around):
         before = neighbours[other]
         neighbours[other] = (before | around) & ~(1 << other | 1 << node)
-        if around & ~(before | 1 << other):
-            filled = True
+        if around & ~(before | 1 << other):  # a new edge concerns all that are joined to both its ends
             changed |= neighbours[other]
-    for other in _bits(changed if filled else around):  # without new edges only the neighbours' own costs change
-        costs[other] = _cost(other, neighbours, sizes, rule)
-    return filled
+    return changed
 
 
-def _cost(node: int, neighbours: list[int], sizes: tuple[int, ...], rule: _Rule) -> tuple[float, float, int]:
+def _cost(node: int, neighbours: list[int], sizes: tuple[int, ...], rule: _Rule) -> tuple[int, int, int]:
     around = neighbours[node]
     size, fill = sizes[node], 0
     for other in _bits(around):
