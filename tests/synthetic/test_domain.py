@@ -113,6 +113,27 @@ def test_frames_of_all_libraries_have_the_same_codes() -> None:
         assert domain.encode(frame).tolist() == [[0, 0, 1, 1], [2, 2, 2, 3], [2, 1, 2, 1]]
 
 
+def test_a_value_that_no_object_can_hold_is_missing() -> None:
+    far, near = 400_000_000_000, 1_700_000_000  # seconds: a day of the year 14645, and one of 2023
+    domain = Domain({"day": Calendar("year", years=(2022, 2024)), "text": ["x"]})
+    seconds = pa.array([near, far, None], pa.timestamp("s"))
+    texts = pa.array([b"x", b"\xff", None], pa.binary()).view(pa.string())
+    for frame in (pa.table({"day": seconds, "text": texts}), {"day": seconds, "text": texts}):
+        assert domain.encode(frame).tolist() == [[1, 0], [3, 1], [3, 1]]
+    days = pl.Series([near * 10**6, far * 10**6, None], dtype=pl.Int64).cast(pl.Datetime("us"))
+    codes = domain.encode(pl.DataFrame({"day": days, "text": ["x"] * 3})).tolist()
+    assert [codes[0], codes[2]] == [[1, 0], [3, 0]]
+
+
+def test_moments_are_days_among_keys() -> None:
+    domain = Domain({"day": [dt.date(2024, 1, 1), dt.date(2024, 2, 1)]})
+    moments = [dt.datetime(2024, 2, 1, 8), None, dt.datetime(2024, 1, 1)]
+    frames = [{"day": moments}, pd.DataFrame({"day": moments}), pl.DataFrame({"day": moments})]
+    frames += [{"day": np.array(moments, dtype="datetime64[ns]")}]
+    for frame in frames:
+        assert domain.encode(frame).ravel().tolist() == [1, 2, 0]
+
+
 def test_no_rows_and_all_values_missing() -> None:
     domain = Domain({"a": ["x"], "b": range(0, 10, 5)})
     assert domain.encode({"a": [], "b": []}).shape == (0, 2)

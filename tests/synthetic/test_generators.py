@@ -118,6 +118,22 @@ def test_one_unit_moves_what_is_measured_by_no_more_than_its_sensitivity(
         assert complaint(generator, frame, other, **grouped) == ""
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", GENERATORS)
+def test_two_hundred_random_tables_are_like_their_neighbours(make: Make) -> None:
+    """Other domains, rules, limits and relations each time."""
+    kinds: list[Any] = [["x", "y"], ["x"], [0, 1], range(0, 6, 2), Bins([0, 1.5, 6], missing=False)]
+    for seed in range(200):
+        draws = uniforms(8, bits=SeededBits(seed + 1000))
+        relation, limit = RELATIONS[int(draws[0] * 2)], 1 + int(draws[1] * 3)
+        domain = {name: kinds[int(draw * len(kinds))] for name, draw in zip("abc", draws[2:], strict=False)}
+        frame = rows(int(draws[5] * 40), seed, units=12)
+        generator = make(epsilon=float(10 ** (3 * draws[6] - 1)), delta=1e-6, neighbours=relation)
+        other = neighbours(frame, relation, limit, seed)
+        told = complaint(generator, frame, other, domain=domain, unit="who", rows_per_unit=limit)
+        assert told == "", seed
+
+
 @pytest.mark.parametrize("make", GENERATORS)
 def test_an_empty_table_is_like_one_with_a_single_row(make: Make) -> None:
     empty: Frame = {"a": [], "b": [], "c": []}

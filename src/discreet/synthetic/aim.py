@@ -16,7 +16,7 @@ from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, Integers, check
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
 from discreet.synthetic.inference.estimation import Fit, fit
-from discreet.synthetic.inference.factors import Attributes, Factor, cells
+from discreet.synthetic.inference.factors import Attributes, Factor, Table, cells
 from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.measurement_log import STEPS, MeasurementLog, concentrated_budget, l1_error
 
@@ -157,7 +157,8 @@ class _Rounds:
         price = (1 - _CHOICE) * self.price
         sigma = self.log.sigma(price)
         candidates = self._candidates()
-        scores = [self._score(names, sigma) for names in candidates]
+        found = zip(candidates, self.model.many_counts(candidates), strict=True)
+        scores = [self._score(names, estimate, sigma) for names, estimate in found]
         most = max(self.weights[names] for names in candidates)
         chosen = candidates[self.log.choose(scores, rho=_CHOICE * self.price, weight=most)]
         before = self.model.counts(chosen)
@@ -177,9 +178,9 @@ class _Rounds:
         found = [names for names in self.weights if len(names) > 1 and tree_size(sizes, [*known, names]) <= limit]
         return found + alone
 
-    def _score(self, names: Attributes, sigma: float) -> int:
+    def _score(self, names: Attributes, estimate: Table, sigma: float) -> int:
         if names not in self.counted:
             self.counted[names] = self.rows.counts(names)
         counts = self.counted[names]
         penalty = round(_EXPECTED * sigma * counts.size * STEPS)
-        return self.weights[names] * (l1_error(counts, self.model.counts(names)) - penalty)
+        return self.weights[names] * (l1_error(counts, estimate) - penalty)

@@ -18,10 +18,9 @@ from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.synthetic.coded_rows import Integers
 from discreet.synthetic.domain import Domain, FrameKind
-from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.estimation import model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Table
-from discreet.synthetic.inference.junction_tree import junction_tree
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 from discreet.synthetic.inference.row_sampler import sample_rows
 from discreet.synthetic.merged_values import Merge, merged_zeros
@@ -47,6 +46,7 @@ class Model:
         merges: values that are one in the model.
         private: False if the noise was seeded.
         law: the probabilities of rows.
+        potentials: what the law is made of.
     """
 
     generator: str
@@ -86,6 +86,11 @@ class Model:
             for name in self.domain.columns
         ]
         return np.stack(columns, axis=1)
+
+    def __str__(self) -> str:
+        columns = len(self.domain.columns)
+        made = f"{self.generator} of {columns} columns, about {self.rows:,} rows, {len(self.measurements)} marginals"
+        return made if self.private else f"{made}; seeded, not private"
 
     def counts(self, attributes: Attributes) -> Table:
         """Returns the expected counts of the cells of some columns, of as many rows as were estimated."""
@@ -143,15 +148,7 @@ def sampling_bits(random_state: int | None) -> Bits:
 def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor, ...]) -> Calibrated:
     """Returns the probabilities of rows that potentials give, with public zeros."""
     sizes = {name: merges[name].size if name in merges else size for name, size in domain.sizes.items()}
-    zeros = merged_zeros(domain.zeros(), merges)
-    sets = [factor.attributes for factor in potentials]
-    tree = junction_tree(sizes, [*sets, *(zero.attributes for zero in zeros)])
-    ordered = [factor.transposed(tree.ordered(factor.attributes)) for factor in potentials]
-    propagation = BeliefPropagation(tree, [factor.attributes for factor in ordered], zeros)
-    theta = np.zeros(propagation.length)
-    for part, factor in zip(propagation.slices, ordered, strict=True):
-        theta[part] = factor.logs.reshape(-1)
-    return propagation.calibrated(theta)
+    return model_of(sizes, potentials, zeros=merged_zeros(domain.zeros(), merges))
 
 
 def _model(found: dict[str, Any]) -> Model:

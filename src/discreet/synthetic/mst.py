@@ -134,7 +134,8 @@ def spanning_tree(
         fixed: sets of columns that are in one clique anyway.
         rho: the price of one choice.
     """
-    errors = {pair: l1_error(rows.counts(pair), base.counts(pair)) for pair in pairs}
+    found = zip(pairs, base.many_counts(pairs), strict=True)
+    errors = {pair: l1_error(rows.counts(pair), estimate) for pair, estimate in found}
     chosen: list[Attributes] = []
     for _ in range(len(rows.sizes) - 1):
         parts = _joined(list(rows.sizes), chosen)

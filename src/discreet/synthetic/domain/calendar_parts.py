@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.check import assign
 from discreet.errors import InvalidParameter
-from discreet.synthetic.domain.column_domains import MOST_VALUES, Codes, ColumnDomain, Floats
+from discreet.synthetic.domain.column_domains import MOST_VALUES, Codes, ColumnDomain, Floats, day_of
 
 _HINT = "Pass e.g. Calendar('year_month', years=(2019, 2024)) or Calendar('weekday')."
 _ROUND = {"month": 12, "weekday": 7}
@@ -158,21 +158,3 @@ def _days(start: dt.date, part: str) -> int:
         return 1
     months = 12 // _PER_YEAR[part]
     return sum(calendar.monthrange(start.year, start.month + month)[1] for month in range(months))
-
-
-def day_of(value: Any) -> dt.date | None:
-    """Returns the day that a value tells, or None; no value is an error.
-
-    >>> day_of(np.datetime64("2024-02-29T12:30")), day_of("2024-02-30")
-    (datetime.date(2024, 2, 29), None)
-    """
-    try:
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[D]").item()
-        elif isinstance(value, str):
-            value = dt.date.fromisoformat(value[:10])
-        if isinstance(value, dt.datetime):
-            value = dt.date(value.year, value.month, value.day)
-        return value if isinstance(value, dt.date) else None
-    except Exception:  # noqa: BLE001 - what is no day is missing, and no error
-        return None

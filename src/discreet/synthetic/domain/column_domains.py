@@ -99,7 +99,7 @@ class ColumnDomain(ABC):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Keys(ColumnDomain):
-    """Values that are listed: texts, numbers, truth values or days.
+    """Values that are listed: texts, numbers, truth values or days; a moment counts as its day.
 
     Args:
         keys: the values, each once, all of one type.
@@ -143,6 +143,8 @@ column, e.g. ['F', 'M']; they are never read from the data.
     def places(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
         """Returns the place of each value among the keys, -1 for none."""
         known: dict[Any, int] = {key: place for place, key in enumerate(self.keys)}
+        if self._are_days:
+            return np.fromiter((known.get(day_of(value), -1) for value in values), dtype=np.int64, count=len(values))
         given = values.tolist() if isinstance(values, np.ndarray) else values
         return np.fromiter((_place(known, value) for value in given), dtype=np.int64, count=len(given))
 
@@ -165,11 +167,14 @@ column, e.g. ['F', 'M']; they are never read from the data.
         """Returns how a value is made of a code."""
         return "the declared value"
 
+    @property
+    def _are_days(self) -> bool:
+        return isinstance(self.keys[0], dt.date)
+
     def as_dict(self) -> dict[str, Any]:
         """Returns the declaration as plain data."""
-        days = bool(self.keys) and isinstance(self.keys[0], dt.date)
         keys = [key.isoformat() if isinstance(key, dt.date) else key for key in self.keys]
-        return {"kind": "keys", "keys": keys, "days": days, "missing": self.missing}
+        return {"kind": "keys", "keys": keys, "days": self._are_days, "missing": self.missing}
 
 
 def _kind(key: Any) -> str | None:
@@ -193,6 +198,24 @@ def _listed(values: Any) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidParameter("forbidden", values, "to be a list of values", "Pass e.g. {'status': ['married']}.")
     return list(values)
+
+
+def day_of(value: Any) -> dt.date | None:
+    """Returns the day that a value tells, or None; no value is an error.
+
+    >>> day_of(np.datetime64("2024-02-29T12:30")), day_of("2024-02-30")
+    (datetime.date(2024, 2, 29), None)
+    """
+    try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[D]").item()
+        elif isinstance(value, str):
+            value = dt.date.fromisoformat(value[:10])
+        if isinstance(value, dt.datetime):
+            value = dt.date(value.year, value.month, value.day)
+        return value if isinstance(value, dt.date) else None
+    except Exception:  # noqa: BLE001 - what is no day is missing, and no error
+        return None
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -72,7 +72,7 @@ def _sequence(name: Any, column: Any) -> Column:
     if isinstance(column, list | tuple):
         return column
     if hasattr(column, "to_list") or hasattr(column, "to_pylist"):
-        return list(column.to_list() if hasattr(column, "to_list") else column.to_pylist())
+        return _listed(column, "to_list" if hasattr(column, "to_list") else "to_pylist")
     raise InvalidParameter("columns", name, "to be lists or one-dimensional arrays", _FRAMES)
 
 
@@ -81,8 +81,23 @@ def _values(series: Any) -> Column:
         array = np.asarray(series.to_numpy())
         if array.dtype.kind in "iuf":
             return array
-    found: list[Any] = series.to_list()
-    return found
+    return _listed(series, "to_list")
+
+
+def _listed(series: Any, method: str) -> list[Any]:
+    """Returns the values of a series as objects, None for one that has none, such as a day of the year 12000."""
+    try:
+        return list(getattr(series, method)())
+    except Exception:  # noqa: BLE001 - one value that no object can hold is no reason to refuse a table
+        return [_single(series, place) for place in range(len(series))]
+
+
+def _single(series: Any, place: int) -> Any:
+    try:
+        value = series[place]
+        return value.as_py() if hasattr(value, "as_py") else value
+    except Exception:  # noqa: BLE001 - such a value is missing
+        return None
 
 
 def frame_of(kind: FrameKind, columns: Mapping[str, list[Any]]) -> Any:
