@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from discreet.privacy import ZCDP, Neighbours
 from discreet.synthetic import AIM, MST, Bins, Domain, Independent, Model, measurement_log
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.generator import Generator, Learned
+from discreet.synthetic.inference.junction_tree import tree_size
 from discreet.synthetic.measurement_log import MeasurementLog
 from discreet.synthetic.merged_values import Merge
 
@@ -228,7 +230,7 @@ def test_a_score_of_another_sensitivity_is_noticed(
     monkeypatch.setattr(module, "l1_error", lambda counts, estimate: 3 * honest(counts, estimate))
     generator = make(epsilon=100, delta=1e-6, neighbours=relation)
     frame = rows(30)
-    found = {complaint(generator, frame, neighbours(frame, relation, 1, seed)) for seed in range(12)}
+    found = {complaint(generator, frame, neighbours(frame, relation, 1, seed)) for seed in range(5)}
     assert "a score moved too far" in found
 
 
@@ -366,3 +368,22 @@ def test_a_workload_says_what_is_worth_measuring() -> None:
     assert generator.weights(Domain(DOMAIN)) == {("a",): 1, ("b",): 1, ("a", "b"): 2}
     model = generator.fit(rows(2000), domain=DOMAIN)
     assert {about for about, _ in model.charges} <= {("a",), ("b",), ("c",), ("a", "b"), ("choice",)}
+
+
+def test_aim_pays_by_rounds_of_one_to_nine_that_only_become_dearer() -> None:
+    model = AIM(epsilon=1, delta=1e-6, random_state=2).fit(rows(3000), domain=DOMAIN)
+    prices = [rho for _, rho in model.charges]
+    assert prices[:3] == [model.rho * Fraction(9, 10) / (16 * 3)] * 3
+    rounds = list(zip(prices[3::2], prices[4::2], strict=True))
+    assert all(9 * choice == measured for choice, measured in rounds)
+    steps = [later[0] / earlier[0] for earlier, later in pairwise(rounds[:-1])]
+    assert set(steps) <= {Fraction(1), Fraction(4)}
+    assert len(rounds) < 45  # some rounds became dearer
+
+
+@pytest.mark.parametrize("most", [20, 24, 36])
+def test_aim_keeps_its_model_within_the_limit(most: int) -> None:
+    model = AIM(epsilon=50, delta=1e-6, degree=3, most_cells=most, random_state=2).fit(rows(3000), domain=DOMAIN)
+    size = tree_size(model.domain.sizes, [measured.attributes for measured in model.measurements])
+    assert size <= most
+    assert (size == 36) is (most == 36)  # three columns at once are worth it, where there is room for them

@@ -41,7 +41,8 @@ class Model:
         neighbours: the relation.
         rows_per_unit: how many rows of one unit were kept at most.
         measurements: the noisy marginals, over merged values where values were merged.
-        rows: the private estimate of the number of rows, or the number that was given.
+        rows: the private estimate of the number of rows, at least 1, or the number that was given; with a limit on
+            rows per unit it is about those that were kept.
         kind: the library of the frame that was fitted, and of samples.
         merges: values that are one in the model.
         private: False if the noise was seeded.

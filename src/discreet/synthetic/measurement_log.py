@@ -40,7 +40,7 @@ STEPS = 1 << 8
 
 MOST_ROWS_PER_UNIT = 1 << 20
 _LARGEST_SCORE = 1 << 61
-_LARGEST_ESTIMATE = 2.0**40
+_LARGEST_ESTIMATE = 2.0**52  # rows in all cells together: sums of steps then stay within 64 bits
 _LEAST = 2.0**-10
 _REACH = 12  # whole numbers beyond it have a chance below 1e-26 where sigma is below 1
 
@@ -239,5 +239,6 @@ def l1_error(counts: Integers, estimate: Table) -> int:
     >>> l1_error(np.array([3, 0]), np.array([1.5, 0.25])) / STEPS
     1.75
     """
-    public = np.rint(np.clip(estimate, 0.0, _LARGEST_ESTIMATE) * STEPS).astype(np.int64)
+    most = _LARGEST_ESTIMATE / max(1, estimate.size)
+    public = np.rint(np.clip(estimate, 0.0, most) * STEPS).astype(np.int64)
     return int(np.abs(counts * STEPS - public).sum())
