@@ -25,6 +25,7 @@ _CHOICE = Fraction(1, 10)  # the part of a round's price that pays for its choic
 _ROUNDS = 16  # for each column, unless rounds are made dearer on the way
 _EXPECTED = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
 _LARGEST_WEIGHT = 1 << 20
+_DEARER = 4  # half the noise of a measurement, twice the epsilon of a choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +167,7 @@ class _Rounds:
         self.refit()
         moved = float(np.abs(self.model.counts(chosen) - before).sum())
         if moved <= _EXPECTED * sigma * before.size:
-            self.price *= 4
+            self.price *= _DEARER
 
     def _candidates(self) -> list[Attributes]:
         """The sets that the model has room for; single columns always have a place in it."""
