@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         remote,
         statistics,
         stream,
+        synthetic,
         workload,
     )
     from discreet.curator import Answer, Curator
@@ -95,6 +96,7 @@ __all__ += [
     "stddev",
     "stream",
     "sum",
+    "synthetic",
     "variance",
     "workload",
 ]

@@ -1,0 +1,13 @@
+"""Synthetic tables: models of noisy marginals, and rows drawn from them, under differential privacy.
+
+A generator measures private rows within a budget and fits a model, from which rows are drawn for free. What values
+columns may have is declared in public, as a `Domain`.
+"""
+
+from discreet.synthetic.aim import AIM
+from discreet.synthetic.domain import Bins, Calendar, Domain, Keys
+from discreet.synthetic.fitted_model import Model
+from discreet.synthetic.independent import Independent
+from discreet.synthetic.mst import MST
+
+__all__ = ["AIM", "MST", "Bins", "Calendar", "Domain", "Independent", "Keys", "Model"]

@@ -1,0 +1,177 @@
+"""A fitted model of a table: rows are drawn from it for free, and it is kept as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, SeededBits, source_of
+from discreet.noise.experiment import uniforms
+from discreet.privacy import Neighbours, events
+from discreet.privacy.events import Event
+from discreet.synthetic.coded_rows import Integers
+from discreet.synthetic.domain import Domain, FrameKind
+from discreet.synthetic.inference.calibrated_tree import Calibrated
+from discreet.synthetic.inference.estimation import model_of
+from discreet.synthetic.inference.factors import Attributes, Factor, Table
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
+from discreet.synthetic.inference.row_sampler import sample_rows
+from discreet.synthetic.merged_values import Merge, merged_zeros
+
+FORMAT = "discreet synthetic model 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Model:
+    """What a generator learned of a table, all of it released: sampling from it is free, any number of times.
+
+    Attributes:
+        generator: the name of the generator.
+        domain: the public domain.
+        event: what was released, for accounting under `neighbours`.
+        rho: the budget of zCDP that the charges add up to.
+        charges: what was looked at, and what was paid for it, in order.
+        neighbours: the relation.
+        rows_per_unit: how many rows of one unit were kept at most.
+        measurements: the noisy marginals, over merged values where values were merged.
+        rows: the private estimate of the number of rows, at least 1, or the number that was given; with a limit on
+            rows per unit it is about those that were kept.
+        kind: the library of the frame that was fitted, and of samples.
+        merges: values that are one in the model.
+        private: False if the noise was seeded.
+        law: the probabilities of rows.
+        potentials: what the law is made of.
+    """
+
+    generator: str
+    domain: Domain
+    event: Event
+    rho: Fraction
+    charges: tuple[tuple[tuple[str, ...], Fraction], ...] = field(repr=False)
+    neighbours: Neighbours
+    rows_per_unit: int
+    measurements: tuple[NoisyMarginal, ...] = field(repr=False)
+    rows: int
+    kind: FrameKind
+    merges: Mapping[str, Merge] = field(repr=False)
+    private: bool
+    law: Calibrated = field(repr=False)
+    potentials: tuple[Factor, ...] = field(repr=False)
+
+    def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
+        """Returns made-up rows, as a frame of the kind that was fitted.
+
+        Numbers and days are spread evenly within their bins: `domain.details` says so for each column.
+
+        Args:
+            rows: how many; None is the private estimate of how many there were.
+            random_state: a seed that repeats the sample, which protects nobody and needs not to.
+        """
+        bits = sampling_bits(random_state)
+        return self.domain.decode(self.sample_codes(rows, bits=bits), self.kind, bits=bits)
+
+    def sample_codes(self, rows: int | None = None, *, bits: Bits | None = None) -> Integers:
+        """Returns made-up rows as codes of the domain."""
+        count = self.rows if rows is None else check.integer(rows=rows, at_least=0)
+        source = source_of(bits)
+        drawn = sample_rows(self.law, count, bits=source)
+        columns = [
+            self.merges[name].split(drawn[name], uniforms(count, bits=source)) if name in self.merges else drawn[name]
+            for name in self.domain.columns
+        ]
+        return np.stack(columns, axis=1)
+
+    def __str__(self) -> str:
+        columns = len(self.domain.columns)
+        made = f"{self.generator} of {columns} columns, about {self.rows:,} rows, {len(self.measurements)} marginals"
+        return made if self.private else f"{made}; seeded, not private"
+
+    def counts(self, attributes: Attributes) -> Table:
+        """Returns the expected counts of the cells of some columns, of as many rows as were estimated."""
+        table = self.law.marginal(attributes)
+        for axis, name in enumerate(attributes):
+            if name in self.merges:
+                table = self.merges[name].spread(table, axis)
+        return self.rows * table
+
+    def to_json(self) -> str:
+        """Returns the model as text, without anything that was not released."""
+        found = {
+            "format": FORMAT,
+            "generator": self.generator,
+            "domain": json.loads(self.domain.to_json()),
+            "event": json.loads(events.to_json(self.event)),
+            "rho": str(self.rho),
+            "charges": [[list(about), str(rho)] for about, rho in self.charges],
+            "neighbours": self.neighbours.value,
+            "rows_per_unit": self.rows_per_unit,
+            "measurements": [[list(m.attributes), m.values.tolist(), m.sigma, m.residual] for m in self.measurements],
+            "rows": self.rows,
+            "kind": self.kind.value,
+            "merges": {name: merge.as_dict() for name, merge in self.merges.items()},
+            "private": self.private,
+            "potentials": [[list(factor.attributes), factor.logs.tolist()] for factor in self.potentials],
+        }
+        return json.dumps(found, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """Returns the model that a text holds.
+
+        Raises:
+            InvalidParameter: if the text is none that `to_json` wrote.
+        """
+        try:
+            found = json.loads(text)
+            if found["format"] != FORMAT:
+                raise KeyError("format")
+            return _model(found)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter("text", "another text", "to be the text of a model", "Use to_json.") from None
+
+
+def sampling_bits(random_state: int | None) -> Bits:
+    """Returns the source of randomness: secure for None, seeded for a whole number."""
+    if random_state is None:
+        return source_of(None)
+    return SeededBits(check.integer(random_state=random_state))
+
+
+def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor, ...]) -> Calibrated:
+    """Returns the probabilities of rows that potentials give, with public zeros."""
+    sizes = {name: merges[name].size if name in merges else size for name, size in domain.sizes.items()}
+    return model_of(sizes, potentials, zeros=merged_zeros(domain.zeros(), merges))
+
+
+def _model(found: dict[str, Any]) -> Model:
+    domain = Domain.from_json(json.dumps(found["domain"]))
+    merges = {name: Merge.from_dict(merge) for name, merge in found["merges"].items()}
+    potentials = tuple(Factor(tuple(names), np.array(logs)) for names, logs in found["potentials"])
+    return Model(
+        generator=found["generator"],
+        domain=domain,
+        event=events.from_json(json.dumps(found["event"])),
+        rho=Fraction(found["rho"]),
+        charges=tuple((tuple(about), Fraction(rho)) for about, rho in found["charges"]),
+        neighbours=Neighbours(found["neighbours"]),
+        rows_per_unit=found["rows_per_unit"],
+        measurements=tuple(
+            NoisyMarginal(tuple(names), np.array(values, dtype=np.float64), sigma, residual)
+            for names, values, sigma, residual in found["measurements"]
+        ),
+        rows=found["rows"],
+        kind=FrameKind(found["kind"]),
+        merges=merges,
+        private=found["private"],
+        law=law_of(domain, merges, potentials),
+        potentials=potentials,
+    )

@@ -1,0 +1,159 @@
+"""What all generators share: a budget, a plan before any row is read, and the way from a frame to a model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet import check
+from discreet.check import Number
+from discreet.errors import InternalError, InvalidParameter
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Composed, Concentrated, Event
+from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
+from discreet.synthetic.domain import Domain
+from discreet.synthetic.domain.frame_columns import columns_of, kind_of
+from discreet.synthetic.fitted_model import Model, sampling_bits
+from discreet.synthetic.inference.estimation import Fit
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
+from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog
+from discreet.synthetic.merged_values import Merge
+
+_UNIT = "Without a column that says whose a row is, each row is a person of its own."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Learned:
+    """What was measured of a table, and the model that was fitted to it.
+
+    Args:
+        fit: the model, over merged values.
+        marginals: what was measured.
+        merges: values that are one.
+    """
+
+    fit: Fit
+    marginals: Sequence[NoisyMarginal]
+    merges: Mapping[str, Merge]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(ABC):
+    """Learns a table under differential privacy and makes up rows like it.
+
+    Formal guarantee: a model is (epsilon, delta)-DP for the units of privacy under `neighbours`, and `model.event` says
+    how; `plan_event` tells it before any row is read. All private rows are seen through one `MeasurementLog`, which
+    refuses to exceed the budget. The choice of what is measured depends on the public domain and on earlier releases.
+
+    Args:
+        epsilon: what one model may cost.
+        delta: what one model may cost.
+        neighbours: "add_remove" or "replace".
+        random_state: None for secure noise; a whole number is a seed, for tests, and protects nobody.
+    """
+
+    epsilon: Number
+    delta: Number
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        check.positive(epsilon=self.epsilon)
+        check.probability(delta=self.delta)
+        Neighbours(self.neighbours)
+        sampling_bits(self.random_state)
+
+    @abstractmethod
+    def rho(self, domain: Domain) -> Fraction:
+        """Returns the budget of zCDP that charges add up to."""
+
+    @abstractmethod
+    def planned(self, domain: Domain) -> Sequence[Event] | None:
+        """Returns all releases in order, if they are known in advance; None if only their sum is.
+
+        Raises:
+            InvalidParameter: if the generator cannot work on such a domain.
+        """
+
+    @abstractmethod
+    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+        """Measures rows through a log until its budget is spent, and fits a model."""
+
+    def plan_event(self, domain: Any, *, forbidden: Iterable[Mapping[str, Any]] = ()) -> Event:
+        """Returns what a model of a table of this domain costs, from public facts alone: reads no data, costs nothing.
+
+        Args:
+            domain: as for `fit`.
+            forbidden: as for `fit`.
+        """
+        return self._plan(Domain.of(domain, forbidden=forbidden))
+
+    def _plan(self, domain: Domain) -> Event:
+        planned = self.planned(domain)
+        return Concentrated(self.rho(domain)) if planned is None else Composed(planned)
+
+    def fit(
+        self,
+        frame: Any,
+        *,
+        domain: Any,
+        forbidden: Iterable[Mapping[str, Any]] = (),
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        rows: int | None = None,
+    ) -> Model:
+        """Returns a model of a table.
+
+        Args:
+            frame: a frame of pandas, polars or PyArrow, or a dict of lists.
+            domain: the public values of each column, as `Domain` takes them.
+            forbidden: combinations of values that cannot occur, as `Domain` takes them.
+            unit: the column that says whose a row is; None means that each row is a person of its own. Rows without
+                an id are dropped, and the column is not part of the model.
+            rows_per_unit: how many rows of a unit are kept at most; the noise grows with it.
+            rows: the number of rows, if it is public; estimated from what was measured if not.
+
+        Raises:
+            InvalidParameter: for what is public only: names, types, declarations.
+        """
+        known = Domain.of(domain, forbidden=forbidden)
+        limit = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=MOST_ROWS_PER_UNIT)
+        if unit is None and limit != 1:
+            raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 without a unit", _UNIT)
+        total = None if rows is None else float(check.integer(rows=rows, at_least=1))
+        event, kind, bits = self._plan(known), kind_of(frame), sampling_bits(self.random_state)
+        log = MeasurementLog(rho=self.rho(known), neighbours=self.neighbours, rows_per_unit=limit, bits=bits)
+        found = self.learned(log, _coded(frame, known, unit, limit), known, total)
+        if log.remaining or (isinstance(event, Composed) and log.event != event):
+            raise InternalError("What was charged is not what was planned.")
+        return Model(
+            generator=type(self).__name__,
+            domain=known,
+            event=event,
+            rho=log.budget,
+            charges=tuple((charge.about, charge.rho) for charge in log.charges),
+            neighbours=log.neighbours,
+            rows_per_unit=limit,
+            measurements=tuple(found.marginals),
+            rows=round(found.fit.total),
+            kind=kind,
+            merges=dict(found.merges),
+            private=log.private,
+            law=found.fit.model,
+            potentials=tuple(found.fit.potentials.values()),
+        )
+
+
+def _coded(frame: Any, domain: Domain, unit: str | None, limit: int) -> CodedRows:
+    """Returns rows as codes, within the limit of each unit."""
+    columns = columns_of(frame)
+    if unit is not None and (unit not in columns or unit in domain.columns):
+        hint = "It says whose a row is, and has no domain."
+        raise InvalidParameter("unit", unit, f"to be a column of the frame, {list(columns)}", hint)
+    codes = domain.codes(columns, ignore=() if unit is None else (unit,))
+    if unit is not None:
+        codes = rows_within_limit(columns[unit], codes, limit)
+    return CodedRows(domain.sizes, codes)
