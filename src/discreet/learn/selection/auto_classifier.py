@@ -65,7 +65,7 @@ class AutoClassifier(ProbabilityClassifier):
     composition adds up to the whole. Two are compared by one number with Laplace noise: on how many more rows the
     first is right. A row adds -1, 0 or 1 to it, by integers of its own, so it moves by 1, by 2 if the row is replaced.
 
-    >>> X = np.linspace(0, 1, 2000)[:, None]
+    >>> X = np.linspace(0, 1, 1000)[:, None]
     >>> model = AutoClassifier(epsilon=1, delta=0, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, type(model.model_).__name__
     (True, 'LogisticRegression')
