@@ -92,7 +92,7 @@ def test_entries_that_differ_little_are_enlarged_unless_that_is_noise() -> None:
     clear, hidden = (place.scaled(np.array([45.0, 5.0]), sigma) for sigma in (0.001, 50.0))
     assert hidden.scale.tolist() == [1, 1]
     assert hidden.length == place.length
-    assert clear.scale[1] / clear.scale[0] == pytest.approx(2.0 ** 0.5 / 0.4**0.5)  # variances of 1.8 and 0.2, and LEVEL
+    assert clear.scale[1] / clear.scale[0] == pytest.approx((2.0 / 0.4) ** 0.5)  # variances 1.8, 0.2, and LEVEL
     rows = clear.rows(np.array([[FINE // 2, 0], [0, FINE // 2], [FINE, FINE]]))
     assert rows[1, 1] > rows[0, 0] > 0
     assert all(length_squared(each) <= RADIUS**2 for each in rows)
