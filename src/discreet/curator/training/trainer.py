@@ -128,7 +128,7 @@ class Trainer:
             training.rehearse()
         with charged(self._book, training.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return _told(self._of_charge(training, receipt), training, receipt.left, None)
+                return _told(self._of_charge(receipt), training, receipt.left, None)
             payload = self._read_and_fit(training, receipt)
             model = self._store(training, receipt, payload)
             return _told(model, training, receipt.left, receipt.cost)
@@ -160,17 +160,17 @@ class Trainer:
     def _kept(self, training: TrainingPlan) -> Any | None:
         """Returns the newest stored model of the same fit."""
         kept = reversed(self._book.stored(training.replay_key))
-        models = (self._model(training, stored.payload) for stored in kept)
+        models = (self._model(stored.payload) for stored in kept)
         return next((model for model in models if model is not None), None)
 
-    def _model(self, training: TrainingPlan, payload: bytes) -> Any | None:
-        """Returns a stored model; None if this version of the library would have released something else.
+    def _model(self, payload: bytes) -> Any | None:
+        """Returns a stored model of the same fit, also if another version of the library would release otherwise.
 
-        None also if one of the two has seeded noise: what a test released must never come back as private.
+        It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
+        come back as private.
         """
         model = load("discreet.learn.persistence.store", "A learner").from_json(payload)
-        same = model.event_ == training.event and model.private_ is self._releaser.bits.private
-        return model if same else None
+        return model if model.private_ is self._releaser.bits.private else None
 
     def _read_and_fit(self, training: TrainingPlan, receipt: Receipt) -> str | None:
         """Returns a model as it is kept, made of what was read for a charge.
@@ -187,12 +187,17 @@ class Trainer:
         return payload
 
     def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
+        """Returns a model as text; the charge may be one of another version, if it pays for what this one releases."""
+        account = self._book.account(training.account)
+        asked, paid = (prices(each, account.budget, account.neighbours) for each in (training.event, receipt.event))
+        if training.event != receipt.event and not asked.covered(paid):
+            raise InternalError("A fit costs more than its charge.")
         stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
         stage(f"Fitting {type(training.learner).__name__}")
         with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
             model = self._releaser.fit(training.learner, X, y)
-        if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
+        if model.event_ != training.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
         text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
         return text
@@ -205,16 +210,16 @@ class Trainer:
         """
         if payload is not None and self._book.store_answer(receipt, training.replay_key, payload):
             return load("discreet.learn.persistence.store", "A learner").from_json(payload)
-        return self._of_charge(training, receipt)
+        return self._of_charge(receipt)
 
-    def _of_charge(self, training: TrainingPlan, receipt: Receipt) -> Any:
+    def _of_charge(self, receipt: Receipt) -> Any:
         """Returns the model of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
         """
         payload = self._book.answer(receipt)
-        model = None if payload is None else self._model(training, payload)
+        model = None if payload is None else self._model(payload)
         if model is None:
             raise QueryFailed
         return model
