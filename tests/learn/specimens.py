@@ -90,7 +90,7 @@ SPECIMENS = (
     Specimen("AdditiveClassifier", {**_WIDE, "rounds": 4, "cells": 16}, excused=CLASSES),
     Specimen("AutoClassifier", {**_WIDE, "delta": 1e-6}, excused=CLASSES),
     Specimen("DecisionTreeClassifier", _WIDE, excused=CLASSES),
-    Specimen("ExtraTreesClassifier", {**_WIDE, "n_estimators": 20}, excused=CLASSES),
+    Specimen("ExtraTreesClassifier", {**_WIDE, "n_estimators": 5, "candidates": 20}, excused=CLASSES),
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}, excused=CLASSES),
     Specimen(
         "GridSearchCV",
