@@ -58,6 +58,10 @@ COMMANDS = {
         "discreet.cli.questions:profile",
         "Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out.",
     ),
+    "synthesize": Late(
+        "discreet.cli.synthetic_tables:synthesize",
+        "Make up a table like a protected one, to hand on; the same again is written from the book for free.",
+    ),
     "choose-epsilon": Late(
         "discreet.cli.questions:choose_epsilon",
         "Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing.",

@@ -30,6 +30,7 @@ from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.streams import Streams
+from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, SyntheticTable
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
@@ -82,7 +83,7 @@ class Curator:
         self._performer = Performer(self._book, engine, releaser)
         self._batches = BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
-        self._trainer = Trainer(*parts, salt=salt_of)
+        self._trainer, self._synthesizer = Trainer(*parts, salt=salt_of), Synthesizer(*parts, salt=salt_of)
         self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
         self._streams = Streams(*parts, planner=self._planner)
 
@@ -312,8 +313,7 @@ class Curator:
         It tells of people, their rows and groups, and what limits, bounds and missing ids leave out: values of
         `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
         """
-        plan = self._profiler.plan(table, columns, by)
-        wanted = self._profiler.of_table(plan, check.positive(epsilon=epsilon))
+        wanted = self._profiler.of_table(self._profiler.plan(table, columns, by), check.positive(epsilon=epsilon))
         return self._profiler.buy(wanted, analyst=analyst, key=key, project=project)
 
     def stream(self, question: str | None = None, **how: Any) -> CuratedStream:
@@ -337,7 +337,7 @@ class Curator:
         rows_per_unit: int = 1,
         progress: Progress | None = None,  # noqa: ARG002 - it is told all along
     ) -> Any:
-        """Returns a private learner, trained on rows that one SELECT names; charged before anything is read.
+        """Returns a private learner, trained on rows of one SELECT; charged before any is read. Fails as `ask` does.
 
         Features are the columns in the order written, but for the `target`, which is learned; numbers are clipped to
         declared bounds, and texts with declared keys become one feature for each key. A copy of the estimator, a
@@ -345,12 +345,8 @@ class Curator:
         ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing. It has
         the names of its features in `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
 
-        Raises:
-            UnsupportedQuery: if the rows cannot be learned from privately; all else as for `ask`.
-
         Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
-        each has `rows_per_unit` rows of the learner's input (more than 1 only for learners that account for it), chosen
-        from its own rows alone.
+        each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
         """
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
         return self._trainer.fit(training, analyst=analyst, key=key, project=project)
@@ -368,6 +364,14 @@ class Curator:
         """Returns what `fit` would release and cost; reads nothing, costs nothing. Refuses whom `fit` refuses."""
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
         return self._trainer.explain(training, analyst=analyst, project=project)
+
+    def synthesize(self, question: str, **how: Any) -> SyntheticTable:
+        """Returns made-up rows like a table's, charged before any is read; takes what `Synthesizer.synthesize` does."""
+        return self._synthesizer.synthesize(question, **how)
+
+    def plan_synthesize(self, question: str, **how: Any) -> SynthesisPrice:
+        """Returns what `synthesize` would release and cost; reads nothing, costs nothing."""
+        return self._synthesizer.price(question, **how)
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
@@ -427,8 +431,7 @@ class Curator:
         facts: dict[str, Any] = {"unit": unit, "account": account, "budget": budget, "types": types, "bounds": bounds}
         facts |= {"keys": keys, "domain": domain, "max_groups": max_groups, "max_rows": max_rows, "version": version}
         facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
-        before = self._book.declaration(name) if change else None
-        self._catalog.protect(source, name=name, replacing=before, **facts)
+        self._catalog.protect(source, name=name, replacing=self._book.declaration(name) if change else None, **facts)
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""

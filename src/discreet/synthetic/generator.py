@@ -11,10 +11,11 @@ from typing import Any
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InternalError, InvalidParameter
+from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Composed, Concentrated, Event
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
-from discreet.synthetic.domain import Domain
+from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.domain.frame_columns import columns_of, kind_of
 from discreet.synthetic.fitted_model import Model, sampling_bits
 from discreet.synthetic.inference.estimation import Fit
@@ -124,19 +125,44 @@ class Generator(ABC):
         if unit is None and limit != 1:
             raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 without a unit", _UNIT)
         total = None if rows is None else float(check.integer(rows=rows, at_least=1))
-        event, kind, bits = self._plan(known), kind_of(frame), sampling_bits(self.random_state)
-        log = MeasurementLog(rho=self.rho(known), neighbours=self.neighbours, rows_per_unit=limit, bits=bits)
-        found = self.learned(log, _coded(frame, known, unit, limit), known, total)
+        self._plan(known)  # what is refused is refused before values are looked at
+        kind, bits = kind_of(frame), sampling_bits(self.random_state)
+        rows_of_units = _coded(frame, known, unit, limit)
+        return self.fit_coded(rows_of_units, known, rows_per_unit=limit, kind=kind, bits=bits, total=total)
+
+    def fit_coded(
+        self,
+        rows: CodedRows,
+        domain: Domain,
+        *,
+        rows_per_unit: int,
+        kind: FrameKind,
+        bits: Bits,
+        total: float | None = None,
+    ) -> Model:
+        """Returns a model of rows that are codes already, and within the limit.
+
+        Args:
+            rows: of which one unit has at most `rows_per_unit`: whoever calls has seen to it.
+            domain: whose codes they are.
+            rows_per_unit: the limit.
+            kind: the library of frames that are drawn.
+            bits: the source of noise.
+            total: the number of rows, if it is public.
+        """
+        event = self._plan(domain)
+        log = MeasurementLog(rho=self.rho(domain), neighbours=self.neighbours, rows_per_unit=rows_per_unit, bits=bits)
+        found = self.learned(log, rows, domain, total)
         if log.remaining or (isinstance(event, Composed) and log.event != event):
             raise InternalError("What was charged is not what was planned.")
         return Model(
             generator=type(self).__name__,
-            domain=known,
+            domain=domain,
             event=event,
             rho=log.budget,
             charges=tuple((charge.about, charge.rho) for charge in log.charges),
             neighbours=log.neighbours,
-            rows_per_unit=limit,
+            rows_per_unit=rows_per_unit,
             measurements=tuple(found.marginals),
             rows=round(found.fit.total),
             kind=kind,

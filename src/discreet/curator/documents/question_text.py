@@ -80,6 +80,9 @@ def _plan(asked: Mapping[str, Any]) -> str:
         return f"profile of {table}"
     if "fit" in asked:
         return f"{asked['fit']['class']} fitted to {', '.join(name for name, *_ in outputs)} of {table}"
+    if "synthesize" in asked:
+        made = asked["synthesize"]["generator"]
+        return f"synthetic table by {made} of {', '.join(name for name, *_ in outputs)} of {table}"
     aggregates, keys = asked.get("aggregates", ()), [str(name) for name, *_ in asked.get("keys", ())]
     told = [f"{name} = {_words(one, aggregates)}" for name, one in outputs if name not in keys]
     by = f" by {', '.join(keys)}" if keys else ""

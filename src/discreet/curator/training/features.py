@@ -249,6 +249,18 @@ def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amou
     return Amounts(number=_number(column, source, value, declared or own))
 
 
+def number_of(column: RowColumn, source: RowSource, limits: Bounds) -> Number:
+    """Makes a number of a column, clipped to limits that are given, whatever is declared.
+
+    Raises:
+        UnsupportedQuery: if it is of a type that has no numbers, or the limits leave no grid.
+    """
+    value = _measured(column)
+    if value is None:
+        _unbounded(column, source)
+    return _number(column, source, value, limits)
+
+
 def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | None) -> Labels:
     """Makes a target of classes; those that the learner was given count before those that are declared.
 

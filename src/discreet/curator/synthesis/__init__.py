@@ -1,0 +1,1 @@
+"""Synthetic tables made under the ledger."""

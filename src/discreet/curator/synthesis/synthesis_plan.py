@@ -1,0 +1,283 @@
+"""A synthetic table before its charge: which rows are read, what they may be, which generator, and what it costs.
+
+Everything here follows from the text, the declarations and what the caller says in public; nothing is read or spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from discreet import check, synthetic
+from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.synthesis.declared_domain import (
+    BINS,
+    DomainColumn,
+    checked_bins,
+    domain_columns,
+    given_domains,
+    whole_domain,
+)
+from discreet.errors import InvalidParameter
+from discreet.measurement.probes.probes import read_by
+from discreet.measurement.program.execution import nobodys
+from discreet.plan.canonical import canonical
+from discreet.plan.model.nodes import Aggregate, Column, Key, Output, Question, Relation
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.relations import Reached, Table, children
+from discreet.plan.model.schema import TableSchema
+from discreet.privacy import Loss, Neighbours
+from discreet.privacy.events import Event
+from discreet.sql.training_rows import TrainingRows
+from discreet.synthetic.coded_rows import CodedRows
+from discreet.synthetic.domain import Domain
+from discreet.synthetic.generator import Generator
+from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT
+
+__all__ = ["BINS", "SynthesisPlan", "synthesis"]
+
+VERSION = 1
+
+_KNOWN: dict[str, type[Generator]] = {
+    name.lower(): each
+    for name in synthetic.__all__
+    if isinstance(each := getattr(synthetic, name), type) and issubclass(each, Generator)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisPlan:
+    """A synthetic table with everything it is made from.
+
+    Args:
+        rows: what is selected.
+        columns: how columns are read.
+        domain: what rows may be.
+        generator: which measures and fits.
+        event: what it will release.
+        rows_per_unit: how many rows of one unit are kept at most.
+        account: which pays.
+        schemas: the declared tables by name.
+        salt: of the rule by which rows are kept.
+        sql: what was asked, for people.
+    """
+
+    rows: TrainingRows
+    columns: tuple[DomainColumn, ...]
+    domain: Domain
+    generator: Generator
+    event: Event
+    rows_per_unit: int
+    account: str
+    schemas: Mapping[str, TableSchema] = field(repr=False)
+    salt: str = field(repr=False)
+    sql: str = field(default="", repr=False)
+
+    @property
+    def table(self) -> str:
+        """The protected table that is read."""
+        return self.rows.schema.name
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def reading(self) -> Reading:
+        """How many people have each row of keys and steps.
+
+        A person with several different rows keeps as many as they may have, by the keyed rule of groups; equal rows of
+        one person count once. So one person has at most `rows_per_unit` rows, whatever they hold.
+        """
+        unit = self.rows.schema.unit
+        limit = None if unit is None else Bounding(unit=unit, groups=self.rows_per_unit, rows=1, salt=self.salt)
+        return Reading(
+            table=self.table,
+            source=self.rows.relation,
+            keys=tuple(column.key for column in self.columns),
+            bounding=limit,
+            statistics=(Statistic(kind="rows"),),
+        )
+
+    def coded(self, groups: Groups) -> CodedRows:
+        """Returns all rows as codes of the domain; none is one like any other."""
+        values = list(zip(*groups, strict=True)) if groups else [()] * len(self.columns)
+        decoded = {column.name: column.decode(each) for column, each in zip(self.columns, values, strict=True)}
+        counts = np.array([count for (count,) in groups.values()], dtype=np.int64)
+        return CodedRows(self.domain.sizes, np.repeat(self.domain.codes(decoded), counts, axis=0))
+
+    # ------------------------------------------------------------------------------------------------------ identity
+
+    @property
+    def question(self) -> str:
+        """What is asked, as the ledger keeps it."""
+        made: dict[str, Any] = {"generator": type(self.generator).__name__, "parameters": _parameters(self.generator)}
+        made |= {"domain": json.loads(self.domain.to_json()), "version": VERSION}
+        form = {**json.loads(canonical(self._asked)), "synthesize": made}
+        return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def replay_key(self) -> str:
+        """The key under which it is kept: of rows, generator, domain, declarations, versions and relation."""
+        tables = [[declaration(table), table.version] for table in read_by(self._asked, self.schemas)]
+        parts = [self.question, tables, self.rows.schema.neighbours.value, self.rows_per_unit]
+        return f"synthesize:{sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    @property
+    def request(self) -> ChargeRequest:
+        """The charge; what it may spend is among the generator's parameters, which the question holds."""
+        return ChargeRequest(
+            account=self.account,
+            event=self.event,
+            question=self.question,
+            replay_key=self.replay_key,
+            terms="",
+            sql=self.sql,
+        )
+
+    @property
+    def _asked(self) -> Question:
+        """The reading as a question, which is never answered as one."""
+        return Question(
+            table=self.table,
+            source=self.rows.relation,
+            keys=tuple(Key(f"#{place}", column.key) for place, column in enumerate(self.columns)),
+            aggregates=(Aggregate(name="#n", kind="count"),),
+            outputs=tuple(Output(column.name, Column(column.name, column.column.type)) for column in self.rows.columns),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits and domains mean for the table; functions of public facts."""
+        said = []
+        if self.rows.schema.unit is not None:
+            people = self.rows.schema.people or "unit"
+            said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted; equal rows of one count once.")
+            said.append(nobodys(people, "counted"))
+        said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
+        said.append("What is missing, or not among a column's public values, is None.")
+        return tuple(said)
+
+
+def synthesis(
+    rows: TrainingRows,
+    generator: Any,
+    terms: tuple[check.Number | None, check.Number | None],
+    budget: Loss,
+    *,
+    domain: Any,
+    forbidden: Iterable[Mapping[str, Any]],
+    bins: int,
+    rows_per_unit: int,
+    account: str,
+    schemas: Mapping[str, TableSchema],
+    salt: str,
+) -> SynthesisPlan:
+    """Returns a synthetic table before its charge.
+
+    Args:
+        rows: what is selected.
+        generator: the name of one, or one.
+        terms: epsilon and delta, as they were given.
+        budget: of the account.
+        domain: what is public beside declarations.
+        forbidden: combinations of values that cannot occur.
+        bins: into how many declared bounds of numbers are cut.
+        rows_per_unit: how many rows of one unit are kept at most.
+        account: which pays.
+        schemas: the declared tables by name.
+        salt: of the rule by which rows are kept.
+
+    Raises:
+        UnsupportedQuery: if rows are made of several protected tables, or nothing public is known of a column.
+        InvalidParameter: if the generator, its budget, the domain or a limit is refused.
+    """
+    _check_one_table(rows, schemas)
+    most = _limit(rows, rows_per_unit)
+    columns = domain_columns(rows, given_domains(domain), checked_bins(bins))
+    known = whole_domain(columns, domain, forbidden)
+    chosen = generator_of(generator, terms, budget, rows.schema.neighbours)
+    return SynthesisPlan(
+        rows=rows,
+        columns=columns,
+        domain=known,
+        generator=chosen,
+        event=chosen.plan_event(known),
+        rows_per_unit=most,
+        account=account,
+        schemas=schemas,
+        salt=salt,
+    )
+
+
+def generator_of(
+    given: Any, terms: tuple[check.Number | None, check.Number | None], budget: Loss, neighbours: Neighbours
+) -> Generator:
+    """Returns a generator under the relation of an account, with a budget of its own or with the terms given.
+
+    Raises:
+        InvalidParameter: if it is none of this library, has a seed, or two budgets, or there is no delta to pay with.
+    """
+    epsilon, delta = terms
+    if isinstance(given, str):
+        if given.lower() not in _KNOWN:
+            raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
+        found = Terms.of(epsilon, delta, budget)
+        if not found.delta:
+            hint = "Generators add normal noise: ask the steward for a budget with a delta, or zCDP."
+            raise InvalidParameter("delta", delta or 0, "to be positive", hint)
+        return _KNOWN[given.lower()](epsilon=found.epsilon, delta=found.delta, neighbours=neighbours)
+    if type(given) not in _KNOWN.values():
+        names = ", ".join(each.__name__ for each in _KNOWN.values())
+        raise InvalidParameter("generator", type(given).__name__, f"to be a name, or one of {names}")
+    if epsilon is not None or delta is not None:
+        raise InvalidParameter("epsilon", epsilon, "to be left out", "The generator has an epsilon and a delta.")
+    if given.random_state is not None:
+        raise InvalidParameter("random_state", given.random_state, "to be None", "A seed protects nobody.")
+    if Neighbours(given.neighbours) not in (Neighbours.ADD_REMOVE, neighbours):
+        hint = f"Leave it out, or pass neighbours={neighbours.value!r}."
+        raise InvalidParameter("neighbours", given.neighbours, "to be the relation of the account", hint)
+    changed: Generator = replace(given, neighbours=neighbours)
+    return changed
+
+
+def _parameters(generator: Generator) -> dict[str, Any]:
+    """All parameters as plain data; numbers as exact fractions."""
+    found = {one.name: getattr(generator, one.name) for one in fields(generator)}
+    exact = {name: str(check.positive(**{name: found[name]})) for name in ("epsilon", "delta")}
+    written = {"neighbours": Neighbours(generator.neighbours).value, **exact}
+    return {**json.loads(json.dumps(found, default=str)), **written}
+
+
+def _limit(rows: TrainingRows, rows_per_unit: int) -> int:
+    most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=MOST_ROWS_PER_UNIT)
+    if most > 1 and rows.schema.unit is None:
+        hint = "Each row of this table is a person of its own."
+        raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 without a unit", hint)
+    return most
+
+
+def _check_one_table(rows: TrainingRows, schemas: Mapping[str, TableSchema]) -> None:
+    """Refuses rows of several protected tables.
+
+    A person's rows of two tables multiply when they are joined, and what was kept of them would be a random piece of
+    neither: people and their events need a model of both.
+    """
+    names = sorted({name for name in _named(rows.relation) if not schemas[name].public})
+    if len(names) > 1:
+        reason = f"A synthetic table is made of one protected table, and these rows are of {' and '.join(names)}."
+        hint = "Synthesize each by itself, for a charge each: {count}. Their rows will not belong to each other."
+        rows.source.refuse(reason, hint)
+
+
+def _named(relation: Relation) -> Iterator[str]:
+    """The tables that a text names; not those that tell whose rows they are."""
+    if isinstance(relation, Table | Reached):
+        yield relation.name
+        return
+    for child in children(relation):
+        yield from _named(child)

@@ -1,0 +1,170 @@
+"""A synthetic table as it is given and kept: its rows, the model that they were drawn from, and what it cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.lazy import load
+from discreet.ledger import Remaining
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
+
+if TYPE_CHECKING:
+    from discreet.noise import Bits
+    from discreet.synthetic import Model
+
+MOST_KEPT = 5 * 10**6
+"""Values of a table that is kept in the book: rows times columns."""
+
+FORMAT = "discreet synthetic table 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SyntheticTable:
+    """Made-up rows like those of a protected table, to hand on.
+
+    Attributes:
+        table: the rows, as a pyarrow table.
+        model: which they were drawn from; all of it was released.
+        cost: what was charged; nothing if it was replayed.
+        remaining: what the account can still spend.
+        event: what was released.
+        replayed: whether a stored table was given again, for free.
+        notes: what limits and domains mean for the rows; functions of public facts only.
+        private: False if the noise was seeded, for tests.
+    """
+
+    table: Any = field(repr=False)
+    model: Model = field(repr=False)
+    cost: Loss
+    remaining: Remaining
+    event: Event = field(repr=False)
+    replayed: bool
+    notes: tuple[str, ...]
+    private: bool
+
+    def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
+        """Returns other rows of the same model, for nothing: any number of them, any number of times.
+
+        Args:
+            rows: how many; None is the private estimate of how many there were.
+            random_state: a seed that repeats the sample; the model is released, and drawing from it protects nobody.
+        """
+        return self.model.sample(rows, random_state=random_state)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def to_arrow(self) -> Any:
+        """Returns the rows as a pyarrow table."""
+        return self.table
+
+    def to_pandas(self) -> Any:
+        """Returns the rows as a pandas frame.
+
+        Raises:
+            MissingExtra: if pandas is not installed.
+        """
+        return load("pandas", "A pandas frame").DataFrame(self.table.to_pydict())
+
+    def to_polars(self) -> Any:
+        """Returns the rows as a polars frame.
+
+        Raises:
+            MissingExtra: if polars is not installed.
+        """
+        return load("polars", "A polars frame").from_arrow(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        paid = "nothing, it was stored" if self.replayed else str(self.cost)
+        seeded = [] if self.private else ["The noise was seeded: this protects nobody."]
+        lines = [f"{len(self):,} made-up rows. {self.model}", f"cost: {paid}; remaining: {self.remaining}", *seeded]
+        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptTable:
+    """A model and rows drawn from it, as the book keeps them: plain text."""
+
+    model: Model
+    columns: Mapping[str, list[Any]]
+
+    def to_json(self) -> str:
+        """Returns both as text."""
+        columns = {name: [_written(value) for value in column] for name, column in self.columns.items()}
+        return json.dumps({"format": FORMAT, "model": json.loads(self.model.to_json()), "table": columns})
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> KeptTable:
+        """Returns what a text holds.
+
+        Raises:
+            InvalidParameter: if the text is none that `to_json` wrote.
+        """
+        try:
+            found = json.loads(text)
+            if found["format"] != FORMAT:
+                raise KeyError("format")
+            model = load("discreet.synthetic", "A synthetic table").Model.from_json(json.dumps(found["model"]))
+            domains, rows = model.domain.columns, found["table"]
+            columns = {name: _read(rows[name], days=_are_days(domain)) for name, domain in domains.items()}
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter("text", "another text", "to be the text of a synthetic table") from None
+        return cls(model, columns)
+
+    @classmethod
+    def drawn(cls, model: Model, rows: int | None, bits: Bits) -> KeptTable:
+        """Returns a model with so many rows, or as many as were estimated, but no more than a book keeps."""
+        count = min(model.rows, most_rows(len(model.domain.columns))) if rows is None else rows
+        columns = model.domain.decode(model.sample_codes(count, bits=bits), bits=bits)
+        return cls(model, columns)
+
+    @property
+    def rows(self) -> int:
+        """Returns the number of rows."""
+        return len(next(iter(self.columns.values())))
+
+
+def most_rows(columns: int) -> int:
+    """Returns how many rows of so many columns are kept at most."""
+    return MOST_KEPT // columns
+
+
+def checked_rows(rows: int | None, columns: int) -> int | None:
+    """Returns a number of rows that can be kept, or None.
+
+    Raises:
+        InvalidParameter: if it is none.
+    """
+    if rows is None:
+        return None
+    most = most_rows(columns)
+    if check.integer(rows=rows, at_least=1) > most:
+        hint = "Ask for fewer, and draw any number of others by sample(rows), for nothing."
+        raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a book keeps", hint)
+    return rows
+
+
+def _are_days(domain: Any) -> bool:
+    return isinstance(domain.labels[0], dt.date)
+
+
+def _written(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def _read(values: Any, *, days: bool) -> list[Any]:
+    if not days:
+        return list(values)
+    return [None if value is None else dt.date.fromisoformat(value) for value in values]

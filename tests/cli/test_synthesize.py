@@ -1,0 +1,56 @@
+"""`discreet synthesize`: a file to hand on, what was spent and what remains, and refusals that cost nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from tests.cli.clinic import run
+
+QUICK = ("synthesize", "visits", "--epsilon", "1", "--generator", "independent")
+
+
+def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
+    told = run(*QUICK, "--out", "fake.parquet")
+    assert told.code == 0, told.err
+    assert "written to fake.parquet" in told.out
+    assert "cost: rho=" in told.out
+    assert "remaining: rho=" in told.out
+    first = pyarrow.parquet.read_table(clinic / "fake.parquet")
+    assert first.column_names == ["ward", "age", "charge"]
+    again = run(*QUICK, "--out", "again.parquet")
+    assert "cost: nothing, it was stored" in again.out
+    assert pyarrow.parquet.read_table(clinic / "again.parquet").equals(first)
+    assert run(*QUICK, "--out", "fake.csv", "--rows", "17").code == 0
+    assert pyarrow.csv.read_csv(clinic / "fake.csv").num_rows == 17
+    assert "SELECT ward, age, charge FROM visits" in run("history").out
+    assert run("report", "--out", "report.html").code == 0
+    assert run("verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--out", "fake.xlsx"), 2),
+        (("--out", "no/where.csv"), 2),
+        (("--out", "fake.csv", "--generator", "gan"), 2),
+        (("--out", "fake.csv", "--domain", "none.toml"), 2),
+        (("--out", "fake.csv", "--epsilon", "100"), 3),
+    ],
+)
+@pytest.mark.usefixtures("clinic")
+def test_mistakes_cost_nothing(arguments: tuple[str, ...], code: int) -> None:
+    before = run("verify").out
+    assert run(*QUICK, *arguments).code == code
+    assert run("verify").out == before
+
+
+def test_a_file_of_domains(clinic: Path) -> None:
+    (clinic / "domain.toml").write_text('ward = ["A", "B"]\n[age]\nbins = [0, 40, 120]\n', encoding="utf-8")
+    told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
+    assert told.code == 0, told.err
+    (clinic / "domain.toml").write_text("ward = 3\n", encoding="utf-8")
+    assert run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml").code == 2
