@@ -17,12 +17,12 @@ from discreet.synthetic import Bins, Domain, Keys
 Codes = NDArray[np.int64]
 
 NUMBERS = {
-    "age": Bins(range(15, 95, 5)),
-    "fnlwgt": Bins(range(0, 1_000_000, 50_000)),
+    "age": Bins(range(17, 92, 2)),
+    "fnlwgt": Bins(range(0, 1_000_000, 20_000)),
     "education_num": Keys([str(years) for years in range(1, 17)]),
-    "capital_gain": Bins([0, 1, 2_000, 4_000, 6_000, 8_000, 10_000, 15_000, 20_000, 50_000, 100_000]),
-    "capital_loss": Bins([0, 1, 1_000, 1_500, 2_000, 2_500, 3_000, 5_000]),
-    "hours_per_week": Bins(range(0, 100, 10)),
+    "capital_gain": Bins(range(0, 100_000, 2_000)),
+    "capital_loss": Bins(range(0, 5_000, 100)),
+    "hours_per_week": Bins(range(0, 100, 2)),
 }
 
 

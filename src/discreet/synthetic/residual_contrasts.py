@@ -49,10 +49,11 @@ def contrasts(counts: Integers) -> Integers:
     >>> contrasts(np.array([[5, 1], [2, 2]]))
     array([[4]])
     """
-    found = counts
+    found: Integers = counts
     for axis, size in enumerate(counts.shape):
         lines = np.moveaxis(found, axis, -1)
-        made: Integers = np.cumsum(lines, axis=-1)[..., :-1] - np.arange(1, size, dtype=np.int64) * lines[..., 1:]
+        places = np.arange(1, size, dtype=np.int64)
+        made = np.asarray(np.cumsum(lines, axis=-1)[..., :-1] - places * lines[..., 1:], dtype=np.int64)
         found = np.moveaxis(made, -1, axis)
     return found
 
