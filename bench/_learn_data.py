@@ -144,7 +144,7 @@ def adult() -> Data | None:
     rows = _rows(DATA / "adult" / "adult.csv.gz")
     if rows is None:
         return None
-    texts = _lists((DATA / "adult" / "adult.names").read_text())
+    texts = published_lists((DATA / "adult" / "adult.names").read_text())
     at_home = [[row["native_country"] == "United-States"] for row in rows]
     parts = [_one_hot(rows, name, values) for name, values in texts.items() if name != "native_country"]
     parts += [np.array(at_home, dtype=np.float64), _scaled(rows, "education_num", (1, 16))]
@@ -292,7 +292,7 @@ def _rows(path: Path) -> list[dict[str, str]] | None:
         return list(csv.DictReader(file))
 
 
-def _lists(text: str) -> dict[str, tuple[str, ...]]:
+def published_lists(text: str) -> dict[str, tuple[str, ...]]:
     """The published categories of each text column."""
     found = re.findall(r"^([a-z-]+): (.*)\.$", text, re.MULTILINE)
     return {

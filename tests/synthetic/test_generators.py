@@ -21,7 +21,7 @@ from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import ZCDP, Neighbours
-from discreet.synthetic import AIM, MST, Bins, Domain, Independent, Model, measurement_log
+from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Model, measurement_log
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.generator import Generator, Learned
 from discreet.synthetic.inference.junction_tree import tree_size
@@ -32,7 +32,7 @@ Frame = dict[str, list[Any]]
 Make = Callable[..., Generator]
 
 DOMAIN = {"a": ["x", "y"], "b": range(0, 6, 2), "c": [0, 1]}
-GENERATORS: list[Make] = [Independent, MST, AIM]
+GENERATORS: list[Make] = [Independent, MST, AIM, AllPairs]
 RELATIONS = [Neighbours.ADD_REMOVE, Neighbours.REPLACE]
 FORBIDDEN = [{"a": ["x"], "b": range(2)}]
 
@@ -284,7 +284,7 @@ def test_what_is_forbidden_never_occurs(make: Make) -> None:
     assert len(np.unique(codes, axis=0)) > 3
 
 
-@pytest.mark.parametrize("make", [MST, AIM])
+@pytest.mark.parametrize("make", [MST, AIM, AllPairs])
 def test_almost_without_noise_a_chain_is_reproduced(make: Make) -> None:
     """At a huge epsilon all pairs of a chain a - b - c come back, up to noise and the rounding of probabilities."""
     u = uniforms((20_000, 3), bits=SeededBits(8))

@@ -5,6 +5,8 @@ Sensitivities. One unit has at most k rows. Let u count its rows in the cells of
 - ADD_REMOVE: the marginal moves by u. |u|_1 <= k, and |u|_2 <= |u|_1 <= k, both reached when all rows share a cell.
 - REPLACE: it moves by u - v, both as above. |u - v|_1 <= 2 k; and |u - v|_2^2 = |u|^2 + |v|^2 - 2 u v <= 2 k^2 because
   no entry is negative, reached when u and v each have one cell, another one.
+- Residuals of pairs of columns, several at once: derived in `residual_contrasts`. With shares s that add up to 1 and
+  squared moves b of one row, factors of sqrt(s / b) make all of them together move by at most k.
 - A score that is weight times |M - E|_1, plus a constant, with weight, E and constant public, moves by at most weight
   times |M - M'|_1 (the triangle inequality read backwards): k and 2 k times the largest weight.
 
@@ -17,7 +19,7 @@ within rho are rho-zCDP together (a zCDP filter: Whitehouse, Ramdas, Rogers, Wu 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -34,6 +36,7 @@ from discreet.privacy.events import Composed, Event
 from discreet.synthetic.coded_rows import CodedRows, Integers, checked_shape
 from discreet.synthetic.inference.factors import Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
+from discreet.synthetic.residual_contrasts import contrast_factors, residual_move, residual_of, scaled_contrasts
 
 STEPS = 1 << 8
 """Of a score, to one row: estimates are rounded to such steps, and all scores are whole numbers of them."""
@@ -42,6 +45,8 @@ MOST_ROWS_PER_UNIT = 1 << 20
 _LARGEST_SCORE = 1 << 61
 _LARGEST_ESTIMATE = 2.0**52  # rows in all cells together: sums of steps then stay within 64 bits
 _LEAST = 2.0**-10
+_PRECISION = 12  # bits of the smallest factor of a contrast
+_LARGEST_SCALE = 1 << 40
 _REACH = 12  # whole numbers beyond it have a chance below 1e-26 where sigma is below 1
 
 
@@ -185,6 +190,54 @@ class MeasurementLog:
         self.marginals.append(NoisyMarginal(names, noisy, _deviation(mechanism)))
         return self.marginals[-1]
 
+    def residuals(
+        self, rows: CodedRows, pairs: Mapping[tuple[str, str], int], *, rho: check.Number
+    ) -> list[NoisyMarginal]:
+        """Measures what pairs of columns tell beyond the columns themselves, all pairs at once, in one release.
+
+        Args:
+            rows: the private rows.
+            pairs: at least one, of columns with at least 2 values, and a weight of each: its part of the price.
+            rho: what this release may cost.
+
+        Returns:
+            A residual marginal of each pair.
+
+        Raises:
+            InsufficientBudget: if more is asked for than is left; nothing is drawn then.
+            InvalidParameter: if a column is unknown or has one value only, or there are too many cells.
+        """
+        price = check.positive(rho=rho)
+        squares = self._squares(rows, pairs)
+        scale = _scale(rows, squares)
+        factors = {
+            pair: contrast_factors(checked_shape(pair, rows.sizes), square * scale**2)
+            for pair, square in squares.items()
+        }
+        mechanism = Gaussian.for_rho(rho=price, sensitivity=scale * self.rows_per_unit)
+        self._charge(("pairs",), price, mechanism.event)
+        exact = [scaled_contrasts(rows.counts(pair), factor).reshape(-1) for pair, factor in factors.items()]
+        noisy = np.asarray(mechanism.release(np.concatenate(exact), bits=self._bits), dtype=np.float64)
+        found, start = [], 0
+        for pair, factor in factors.items():
+            part = noisy[start : start + factor.size].reshape(factor.shape)
+            sigma = float(mechanism.sigma) / (scale * math.sqrt(squares[pair]))
+            found.append(NoisyMarginal(pair, residual_of(part, factor), max(_LEAST, sigma), residual=True))
+            start += factor.size
+        self.marginals.extend(found)
+        return found
+
+    def _squares(self, rows: CodedRows, pairs: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], Fraction]:
+        """Returns the squares of what contrasts of length 1 are multiplied by, so that all move by at most 1 a row."""
+        whole = sum(check.integer(weight=weight, at_least=1) for weight in pairs.values())
+        found = {}
+        for pair, weight in pairs.items():
+            first, second = checked_shape(pair, rows.sizes)
+            if min(first, second) < 2:
+                raise InvalidParameter("pairs", pair, "to have at least 2 values in each column")
+            found[pair] = Fraction(weight, whole) / residual_move((first, second), self.neighbours)
+        return found
+
     def choose(
         self, scores: Sequence[int], *, rho: check.Number, weight: int = 1, about: Sequence[str] = ("choice",)
     ) -> int:
@@ -214,6 +267,12 @@ class MeasurementLog:
         if rho > self.remaining:
             raise InsufficientBudget(ZCDP(rho), ZCDP(self.remaining), "Nothing was drawn.")
         self.charges.append(Charge(about, rho, event))
+
+
+def _scale(rows: CodedRows, squares: Mapping[tuple[str, str], Fraction]) -> int:
+    """Returns a power of two at which the smallest factor of a contrast still has some bits: public facts decide."""
+    least = min(float(square) ** 0.5 / math.prod(rows.sizes[name] for name in pair) for pair, square in squares.items())
+    return min(_LARGEST_SCALE, 1 << max(_PRECISION, _PRECISION + math.ceil(-math.log2(least))))
 
 
 def _deviation(mechanism: Gaussian) -> float:

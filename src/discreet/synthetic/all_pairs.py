@@ -1,0 +1,211 @@
+"""All pairs of columns at once, in the residual basis; what the model is made of is chosen afterwards, for free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from discreet import accounting, check
+from discreet.errors import InvalidParameter
+from discreet.privacy.events import Event
+from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, checked_shape
+from discreet.synthetic.domain import Domain
+from discreet.synthetic.generator import Generator, Learned
+from discreet.synthetic.independent import cells_weight
+from discreet.synthetic.inference.estimation import Fit, fit
+from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, Table, cells
+from discreet.synthetic.inference.junction_tree import tree_size
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
+from discreet.synthetic.measurement_log import MeasurementLog, noise_event
+from discreet.synthetic.merged_values import Merge, merged_marginal, merged_zeros, rare_values
+
+MOST_PAIR_CELLS = 1 << 25
+"""Of all pairs together: a public limit on memory."""
+
+_EXPECTED = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
+_COLUMNS = Fraction(1, 10)  # the part of the budget for columns by themselves
+_ROUNDS = 4
+_FAILURES = 200  # pairs in a row that find no room before a round ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllPairs(Generator):
+    """Measures all columns, then all pairs of columns in one release, and chooses by what came out what to model.
+
+    Of a budget rho:
+
+    - a tenth buys the columns by themselves, a column of n values at a share proportional to n^(2/3). Values below
+      `rare` deviations of the noise are merged to one, as in MST;
+    - the rest buys the residuals of all pairs (Xiao, He, Zhang, Kifer 2023): what a pair tells beyond its columns, so
+      that nothing is paid for twice. A pair of n and m merged values has (n - 1) (m - 1) free numbers. Noise of
+      deviation s on it costs p / s^2, p = (1 - 1/n) (1 - 1/m), and has an expected L1 norm proportional to
+      n m s sqrt(p). By a Lagrange multiplier the sum of these is least where prices are proportional to
+      ((n - 1) (m - 1))^(2/3);
+    - all else is post-processing, which costs nothing however often it looks. Pairs are added to a junction tree of at
+      most `most_cells` cells in a few rounds, those first from which the model so far is furthest: by the L1 distance
+      of residuals, less what noise alone would contribute. Pairs that noise explains are left out.
+
+    Formal guarantee: that of `Generator`. Both releases are normal noise, which together are mu-GDP with mu^2 the sum
+    of their mu^2, whether the second depends on what came out of the first or not (Dong, Roth, Su 2022, Corollary 3.3).
+    mu is the largest that keeps to (epsilon, delta) by the exact curve (Balle, Wang 2018): rho = mu^2 / 2.
+
+    Args:
+        most_cells: the most cells of all cliques of the model: what memory and time depend on.
+        rare: below how many deviations of its noise a count is rare.
+        certain: how many deviations above what noise contributes the distance of a pair shall be.
+
+    >>> frame = {"a": [0, 0, 1, 1] * 500, "b": [0, 0, 1, 1] * 500, "c": [0, 1] * 1000}
+    >>> model = AllPairs(epsilon=10, delta=1e-9, random_state=1).fit(frame, domain=dict.fromkeys("abc", [0, 1]))
+    >>> [about for about, rho in model.charges]
+    [('a',), ('b',), ('c',), ('pairs',)]
+    """
+
+    most_cells: int = 1 << 18
+    rare: check.Number = 3
+    certain: check.Number = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.integer(most_cells=self.most_cells, at_least=1)
+        check.not_negative(rare=self.rare)
+        check.not_negative(certain=self.certain)
+
+    def rho(self, domain: Domain) -> Fraction:  # noqa: ARG002  # the same for all domains
+        """Returns mu^2 / 2 of the budget."""
+        mu = 1 / accounting.gaussian_sigma(self.epsilon, self.delta)
+        return mu * mu / 2
+
+    def prices(self, domain: Domain) -> tuple[dict[str, Fraction], Fraction]:
+        """Returns the price of each column, and that of all pairs together."""
+        rho = self.rho(domain)
+        columns = rho if len(domain.columns) == 1 else _COLUMNS * rho
+        weights = {name: cells_weight(size) for name, size in domain.sizes.items()}
+        return {name: columns * weight / sum(weights.values()) for name, weight in weights.items()}, rho - columns
+
+    def planned(self, domain: Domain) -> Sequence[Event]:
+        """Returns the releases: columns, and all pairs."""
+        fixed = [zero.attributes for zero in domain.zeros()]
+        for attributes in fixed:
+            checked_shape(attributes, domain.sizes)
+        self._check_sizes(domain.sizes, fixed)
+        columns, pairs = self.prices(domain)
+        return [noise_event(price) for price in columns.values()] + ([noise_event(pairs)] if pairs else [])
+
+    def _check_sizes(self, sizes: Sizes, fixed: Sequence[Attributes]) -> None:
+        alone = tree_size(sizes, fixed)
+        if alone > self.most_cells:
+            told = f">= {alone}, what the columns and the forbidden combinations have alone"
+            raise InvalidParameter("most_cells", self.most_cells, told)
+        whole = (sum(sizes.values()) ** 2 - sum(size**2 for size in sizes.values())) // 2
+        if whole > MOST_PAIR_CELLS:
+            told = f"to have at most {MOST_PAIR_CELLS:,} cells in all pairs of columns"
+            raise InvalidParameter("domain", f"{whole:,} cells", told, "Use wider bins.")
+
+    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+        """Measures columns, then pairs, chooses pairs, and fits."""
+        prices, price = self.prices(domain)
+        columns = [log.marginal(rows, (name,), rho=one) for name, one in prices.items()]
+        whole = fit(domain.sizes, columns, total=total, zeros=domain.zeros())
+        shares = {name: whole.model.marginal((name,)) for name in domain.columns}
+        merges = rare_values(domain, columns, shares, deviations=float(check.not_negative(rare=self.rare)))
+        sizes = {name: merges[name].size if name in merges else size for name, size in domain.sizes.items()}
+        merged = [merged_marginal(m, merges, whole.total * shares[m.attributes[0]]) for m in columns]
+        measured = _measured_pairs(log, rows, merges, sizes, price) if price else []
+        choice = _Choice(
+            sizes=sizes,
+            columns=[*merged, *(one for one in measured if not one.residual)],
+            pairs=[one for one in measured if one.residual],
+            zeros=merged_zeros(domain.zeros(), merges),
+            total=whole.total,
+            most_cells=self.most_cells,
+            certain=float(check.not_negative(certain=self.certain)),
+        )
+        return Learned(fit=choice.fitted(), marginals=[*merged, *measured], merges=merges)
+
+
+def _measured_pairs(
+    log: MeasurementLog, rows: CodedRows, merges: Mapping[str, Merge], sizes: Sizes, price: Fraction
+) -> list[NoisyMarginal]:
+    """Returns the residuals of all pairs of columns that have two values or more after merging.
+
+    Without any such pair the price is spent on the first column again: the releases are those that were planned.
+    """
+    small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
+    weights = {
+        (one, other): cells_weight((sizes[one] - 1) * (sizes[other] - 1))
+        for one, other in combinations(sizes, 2)
+        if min(sizes[one], sizes[other]) > 1 and cells((one, other), sizes) <= MOST_CELLS
+    }
+    if not weights:
+        return [log.marginal(small, (next(iter(sizes)),), rho=price)]
+    return log.residuals(small, weights, rho=price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    """Which pairs a model is made of: a function of what was released."""
+
+    sizes: Sizes
+    columns: Sequence[NoisyMarginal]
+    pairs: Sequence[NoisyMarginal]
+    zeros: Sequence[Factor]
+    total: float
+    most_cells: int
+    certain: float
+
+    def fitted(self) -> Fit:
+        """Returns the model, fitted again after each round of choices; every round may use its part of the room."""
+        chosen: list[NoisyMarginal] = []
+        model = self._fit(chosen, None)
+        for number in range(1, _ROUNDS + 1):
+            found = self._chosen(model, chosen, self.most_cells * number // _ROUNDS)
+            if not found:
+                continue
+            chosen += found
+            model = self._fit(chosen, model)
+        return model
+
+    def _fit(self, chosen: Sequence[NoisyMarginal], start: Fit | None) -> Fit:
+        return fit(self.sizes, [*self.columns, *chosen], total=self.total, zeros=self.zeros, start=start)
+
+    def _chosen(self, model: Fit, before: Sequence[NoisyMarginal], limit: int) -> list[NoisyMarginal]:
+        """Returns further pairs for which there is room, those first that the model misses by most."""
+        taken = {marginal.attributes for marginal in before}
+        left = [pair for pair in self.pairs if pair.attributes not in taken]
+        tables = model.many_counts([pair.attributes for pair in left])
+        scores = [_missed(pair, table, self.certain) for pair, table in zip(left, tables, strict=True)]
+        order = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
+        sets = [*taken, *(zero.attributes for zero in self.zeros)]
+        found: list[NoisyMarginal] = []
+        failures = 0
+        for place in order:
+            names = left[place].attributes
+            if tree_size(self.sizes, [*sets, names]) <= limit:
+                sets.append(names)
+                found.append(left[place])
+                failures = 0
+            else:
+                failures += 1
+            if failures > _FAILURES:
+                break
+        return found
+
+
+def _missed(pair: NoisyMarginal, counts: Table, certain: float) -> float:
+    """Returns how far a model is from a pair in the L1 norm, beyond what noise contributes; negative if it is not.
+
+    The residual's noise has the variance p sigma^2 in each cell, p the product of 1 - 1/n, and an absolute value of
+    mean sqrt(2 / pi) and variance 1 - 2 / pi times that; cells are nearly uncorrelated.
+    """
+    table = counts
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    deviation = pair.sigma * math.sqrt(math.prod(1 - 1 / size for size in table.shape))
+    found = float(np.abs(pair.values - table).sum()) - _EXPECTED * deviation * table.size
+    chance = deviation * math.sqrt((1 - 2 / math.pi) * table.size)
+    return found if found > certain * chance else -1.0
