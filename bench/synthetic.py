@@ -1,8 +1,8 @@
 """Synthetic tables beside the real one: marginals, a classifier trained on made-up rows, CPU seconds, peak memory.
 
 Adult with public bins: four fifths of the rows are learnt at delta 1e-9, the rest is for testing. Each run has a
-process of its own, whose peak memory is what is told. Left out if the data are not there. Total variation depends on the
-bins: the bootstrap of real rows in the table says how fine they are.
+process of its own, whose peak memory is what is told. Left out if the data are not there. Total variation depends on
+the bins: the bootstrap of real rows in the table says how fine they are.
 
     python bench/synthetic.py [SEEDS] [GENERATOR ...]
     python bench/synthetic.py wide                    # 100 columns of 10 values, 10^5 rows
