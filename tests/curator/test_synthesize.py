@@ -271,7 +271,7 @@ def test_a_column_without_public_values_is_refused_by_name() -> None:
         ({"epsilon": None}, "epsilon"),
         ({"epsilon": -1}, "epsilon"),
         ({"generator": "gan"}, "generator"),
-        ({"generator": object()}, "generator"),
+        ({"generator": 3.5}, "generator"),
         ({"generator": synthetic.MST(epsilon=1, delta=1e-9)}, "epsilon"),
         ({"generator": synthetic.MST(epsilon=1, delta=1e-9, random_state=1), "epsilon": None}, "random_state"),
         ({"generator": synthetic.MST(epsilon=1, delta=1e-9, neighbours="replace"), "epsilon": None}, "neighbours"),
@@ -371,7 +371,7 @@ def test_declared_facts_become_domains() -> None:
         for n in range(300)
     ]
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(5))
-    bounds = {"day": (dt.date(2022, 3, 1), dt.date(2024, 6, 1)), "level": (1, 3), "x": (-1, 1)}
+    bounds: dict[str, Any] = {"day": (dt.date(2022, 3, 1), dt.date(2024, 6, 1)), "level": (1, 3), "x": (-1, 1)}
     curator.protect(
         rows,
         name="t",
