@@ -16,9 +16,10 @@ import pytest
 
 from discreet import Curator
 from discreet.errors import InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
+from discreet.learn import GaussianNB
 from discreet.ledger import Book, Head
 from discreet.noise import SeededBits
-from discreet.privacy import Budget
+from discreet.privacy import Budget, events
 from tests.curator import old_book
 from tests.curator.old_book import ANSWERED, EARLIER, FAILED, FIT, STOPPED, STOPPED_FIT, VANISHED, Asked, Hooked
 
@@ -152,6 +153,17 @@ def test_a_fit_that_was_stopped_is_claimed_and_fitted_once(curator: Curator, eng
     again = curator.fit(old_book.learner(), sql, **options)
     assert (first.replayed_, again.replayed_, engine.reads, charges(curator)) == (False, True, 1, before)
     assert old_book.model(first) == old_book.model(again)
+
+
+def test_a_stopped_fit_that_costs_more_than_its_charge_reads_nothing(
+    curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version whose learner is dearer: the charge of another one does not pay for it."""
+    monkeypatch.setattr(GaussianNB, "plan_event", lambda *_: events.Gaussian(1))
+    sql, options = STOPPED_FIT
+    with pytest.raises(QueryFailed):
+        curator.fit(old_book.learner(), sql, **options)
+    assert engine.reads == 0
 
 
 def test_a_charge_whose_process_has_died_can_be_claimed(

@@ -30,7 +30,7 @@ def synthesize(
     rows: Annotated[
         int | None, typer.Option(help="How many to make up; unless given, about as many as there are.")
     ] = None,
-    generator: Annotated[str, typer.Option(help="aim, mst or independent.")] = "aim",
+    generator: Annotated[str, typer.Option(help="aim, mst, allpairs or independent.")] = "aim",
     domain: Annotated[
         Path | None, typer.Option(help="A TOML file of public values of columns.", dir_okay=False)
     ] = None,
