@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from discreet.attacks.robustness import (
     with_outliers,
 )
 from discreet.errors import InvalidParameter
+from discreet.learn import PrivacyWarning
 from discreet.noise import SeededBits
 from discreet.privacy import GDP, ApproxDP, PureDP
 from tests.cases import every
@@ -117,6 +119,12 @@ def test_a_backdoor_needs_more_rows_against_a_small_epsilon_and_stays_under_the_
     bound = dict(found.allowed[name])
     # The low end of what was measured, over eight runs, lies below what the guarantee allows.
     assert all(low <= bound[share] + 1e-9 for share, (_, low, _) in found.found[name])
+
+
+def test_nobody_is_warned_of_rows_that_are_made_up() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        backdoor_under_privacy(100, planted=(0, 5), epsilons=(1,), runs=2)
 
 
 def test_an_estimator_that_is_said_to_be_robust_and_is_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

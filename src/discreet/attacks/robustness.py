@@ -356,7 +356,8 @@ def _private_fit(epsilon: float) -> Fit:
         seed = None if bits.private else bits.integer(32)
         public: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
         learner = load("discreet.learn", WHAT).LogisticRegression
-        return learner(epsilon=epsilon, delta=_DELTA, random_state=seed, **public).fit(X, y)
+        with load("discreet.learn.privacy_warnings", WHAT).in_an_account():  # these rows are made up, and nobody's
+            return learner(epsilon=epsilon, delta=_DELTA, random_state=seed, **public).fit(X, y)
 
     return fit
 
