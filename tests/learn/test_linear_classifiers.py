@@ -14,7 +14,7 @@ from sklearn.base import clone
 from discreet.audit import distinguish
 from discreet.errors import InvalidParameter
 from discreet.learn import LinearSVC, LogisticRegression
-from discreet.learn.linear.noisy_descent import GradientDescent
+from discreet.learn.linear.surveyed_fit import SurveyedFit
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
@@ -258,11 +258,11 @@ def test_a_survey_that_is_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyP
     """The mutant that tells of a survey with the noise of a comparison: what was drawn is more than what was told."""
     X, y = simulated(50)
 
-    def told(self: GradientDescent) -> events.Event:
+    def told(self: SurveyedFit) -> events.Event:
         assert self.comparison is not None
-        return events.Composed([self.comparison.event, self.schedule.event, self.comparison.event])
+        return events.Composed([self.comparison.event, self.method.event, self.comparison.event])
 
-    monkeypatch.setattr(GradientDescent, "event", property(told))
+    monkeypatch.setattr(SurveyedFit, "event", property(told))
     spy = Spy(monkeypatch)
     model = LogisticRegression(norm_bound=1, classes=[0, 1], steps=7, random_state=1).fit(X, y)
     assert not pays_for(model.event_, spy, 7)

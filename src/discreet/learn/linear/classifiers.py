@@ -60,7 +60,7 @@ class LogisticRegression(LinearClassifier):
     `norm_bound`. Methods:
 
     - "gradient": one noisy survey of the rows (number by class, middle, length), then full-batch descent with noise in
-      every gradient, and back toward the shares of classes if it is no better (`GradientDescent`). Gaussian DP, exactly
+      every gradient, and back toward the shares of classes if it is no better (`SurveyedFit`). Gaussian DP, exactly
       composed; pure if delta is 0. The least error.
     - "output": noise beside the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
     - "objective": noise inside the objective, two public classes only (`ObjectivePerturbation`).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
 from discreet.learn.linear.loss_functions import Loss
-from discreet.learn.linear.noisy_descent import GradientDescent
+from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
+from discreet.learn.linear.surveyed_fit import SurveyedFit
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.one_thread import one_thread
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
@@ -167,7 +169,7 @@ class LinearClassifier(Classifier):
         constant = 1 / np.sqrt(count) if self.fit_intercept else 0.0
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
 
-    def _recipe(self, plan: ClassPlan, count: int) -> GradientDescent | Perturbation:
+    def _recipe(self, plan: ClassPlan, count: int) -> SurveyedFit | Perturbation:
         """How weights become private; refuses what could not be paid for or drawn, from public facts."""
         spending, method = plan.rest, self._method()
         check_class_weight(self.class_weight, plan.declared)
@@ -184,8 +186,9 @@ class LinearClassifier(Classifier):
             steps = self.steps
             if steps is not None:
                 steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
-            return GradientDescent.of(
-                spending, self._relation, steps=steps, ridge=ridge or 0.0, intercept=self.fit_intercept
+            descent = partial(Schedule, neighbours=self._relation, steps=steps, ridge=ridge or 0.0)
+            return SurveyedFit.of(
+                spending, self._relation, lambda part: descent(part=part), intercept=self.fit_intercept
             )
         if ridge is not None and ridge < 1:
             hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
