@@ -12,7 +12,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InternalError, InvalidParameter
 from discreet.noise import Bits
-from discreet.privacy import Neighbours
+from discreet.privacy import ApproxDP, Neighbours
 from discreet.privacy.events import Composed, Concentrated, Event
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
 from discreet.synthetic.domain import Domain, FrameKind
@@ -155,15 +155,18 @@ class Generator(ABC):
         found = self.learned(log, rows, domain, total)
         if log.remaining or (isinstance(event, Composed) and log.event != event):
             raise InternalError("What was charged is not what was planned.")
+        fitted = {id(marginal) for marginal in found.marginals}
         return Model(
             generator=type(self).__name__,
             domain=domain,
             event=event,
             rho=log.budget,
+            promise=ApproxDP(self.epsilon, self.delta),
             charges=tuple((charge.about, charge.rho) for charge in log.charges),
             neighbours=log.neighbours,
             rows_per_unit=rows_per_unit,
             measurements=tuple(found.marginals),
+            unmerged=tuple(marginal for marginal in log.marginals if id(marginal) not in fitted),
             rows=round(found.fit.total),
             kind=kind,
             merges=dict(found.merges),
