@@ -13,6 +13,7 @@ from discreet.report.display import printable, rate
 from discreet.report.html import NOTHING, Html
 from discreet.report.marginal_charts import Distance, distances, distribution
 from discreet.synthetic.fitted_model import Model
+from discreet.synthetic.inference.factors import cells
 from discreet.synthetic.quality.column_shares import ColumnShares, column_shares, worst_column
 from discreet.synthetic.quality.pair_errors import PairError, implied, pair_errors, unmeasured_pairs
 
@@ -24,6 +25,9 @@ MOST_CHARTS = 30
 
 MOST_NAMED = 60
 """Unmeasured pairs that are named; of more, only how many there are."""
+
+MOST_IMPLIED = 10**6
+"""Cells of an unmeasured pair that is looked at."""
 
 _SECTIONS = {
     "use": "What it is good for",
@@ -239,14 +243,16 @@ def _table(pairs: Sequence[PairError]) -> Html:
 def _unmeasured(model: Model, unknown: Sequence[tuple[str, str]]) -> list[Html]:
     if not unknown:
         return []
-    dependent = set(implied(model, unknown))
+    small = [pair for pair in unknown if cells(pair, model.law.tree.sizes) <= MOST_IMPLIED]
+    dependent, looked_at = set(implied(model, small)), set(small)
     told = (
         f"{_number(len(unknown), 'pair')} of columns were not measured. The model has them only as far as what was "
         "measured implies: of their errors nothing is known."
     )
     groups = {
-        "Related in the model, through other columns": [pair for pair in unknown if pair in dependent],
-        "Independent in the model, whatever they are in the data": [pair for pair in unknown if pair not in dependent],
+        "Related in the model, through other columns": [pair for pair in small if pair in dependent],
+        "Independent in the model, whatever they are in the data": [pair for pair in small if pair not in dependent],
+        "With too many cells to be looked at here": [pair for pair in unknown if pair not in looked_at],
     }
     return [page.paragraph(told), *(_named(words, listed) for words, listed in groups.items() if listed)]
 
