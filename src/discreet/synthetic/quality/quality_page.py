@@ -169,12 +169,13 @@ def _columns(columns: Sequence[ColumnShares]) -> Html:
 
 
 def _listed(column: ColumnShares) -> Html:
-    """A column as a table, with small error bars."""
-    records = [
-        {"value": s.label, "model": rate(s.share)}
-        | ({} if s.measured is None else {"measured": s.measured, "measured_low": s.low, "measured_high": s.high})
-        for s in column.shares
-    ]
+    """A column as a table, in percent, with small error bars."""
+    head = "measured, % (95 % interval)"
+    records: list[dict[str, object]] = []
+    for share in column.shares:
+        ends = zip(("", "_low", "_high"), (share.measured, share.low, share.high), strict=True)
+        measured = {f"{head}{end}": None if part is None else 100 * part for end, part in ends}
+        records.append({"value": share.label, "model": rate(share.share).replace(" ", "\u00a0"), **measured})
     caption = printable(column.name)
     return page.scrolling(answers.table(records, caption=caption), label=caption)
 
@@ -182,7 +183,7 @@ def _listed(column: ColumnShares) -> Html:
 def _column(column: ColumnShares) -> Html:
     shown = len(column.shares)
     caption = _number(column.values, "value") + (f", in {shown} lines" if shown < column.values else "")
-    caption += "." if column.is_measured else "; not measured by itself: the model has it from measurements of others."
+    caption += "." if column.is_measured else "; no measurement of single values is kept: the model has it from others."
     largest = max(column.shares, key=lambda share: share.share)
     described = f"Shares of {column.name}: {rate(largest.share)} have {largest.label}, the largest of {shown}."
     chart = distribution(column.shares) | {"title": {"text": printable(column.name)}}
