@@ -20,8 +20,9 @@ from discreet.synthetic.domain.frame_columns import columns_of, kind_of
 from discreet.synthetic.fitted_model import Model, sampling_bits
 from discreet.synthetic.inference.estimation import Fit
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
-from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog
+from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog, noise_event
 from discreet.synthetic.merged_values import Merge
+from discreet.synthetic.within_bins import coarse, histogram_prices, measured_pieces
 
 _UNIT = "Without a column that says whose a row is, each row is a person of its own."
 
@@ -68,8 +69,13 @@ class Generator(ABC):
         sampling_bits(self.random_state)
 
     @abstractmethod
+    def whole_rho(self) -> Fraction:
+        """Returns the budget of zCDP that all charges add up to."""
+
     def rho(self, domain: Domain) -> Fraction:
-        """Returns the budget of zCDP that charges add up to."""
+        """Returns what of it pays for the model: all but the histograms of places within bins."""
+        whole = self.whole_rho()
+        return whole - sum(histogram_prices(domain, whole).values())
 
     @abstractmethod
     def planned(self, domain: Domain) -> Sequence[Event] | None:
@@ -93,8 +99,10 @@ class Generator(ABC):
         return self._plan(Domain.of(domain, forbidden=forbidden))
 
     def _plan(self, domain: Domain) -> Event:
-        planned = self.planned(domain)
-        return Concentrated(self.rho(domain)) if planned is None else Composed(planned)
+        planned, whole = self.planned(domain), self.whole_rho()
+        if planned is None:
+            return Concentrated(whole)
+        return Composed([*(noise_event(price) for price in histogram_prices(domain, whole).values()), *planned])
 
     def fit(
         self,
@@ -144,23 +152,30 @@ class Generator(ABC):
 
         Args:
             rows: of which one unit has at most `rows_per_unit`: whoever calls has seen to it.
-            domain: whose codes they are.
+            domain: whose fine codes they are.
             rows_per_unit: the limit.
             kind: the library of frames that are drawn.
             bits: the source of noise.
             total: the number of rows, if it is public.
         """
-        event = self._plan(domain)
-        log = MeasurementLog(rho=self.rho(domain), neighbours=self.neighbours, rows_per_unit=rows_per_unit, bits=bits)
-        found = self.learned(log, rows, domain, total)
-        if log.remaining or (isinstance(event, Composed) and log.event != event):
+        event, rho, whole = self._plan(domain), self.rho(domain), self.whole_rho()
+        limits: dict[str, Any] = {"neighbours": self.neighbours, "rows_per_unit": rows_per_unit, "bits": bits}
+        log, charges, known = MeasurementLog(rho=rho, **limits), [], domain
+        if rho < whole:
+            pieces = MeasurementLog(rho=whole - rho, **limits)
+            known = measured_pieces(pieces, rows, domain)
+            charges += pieces.charges
+        found = self.learned(log, coarse(rows, domain), domain, total)
+        charges += log.charges
+        drawn = Composed([charge.event for charge in charges])
+        if sum(charge.rho for charge in charges) != whole or (isinstance(event, Composed) and drawn != event):
             raise InternalError("What was charged is not what was planned.")
         return Model(
             generator=type(self).__name__,
-            domain=domain,
+            domain=known,
             event=event,
-            rho=log.budget,
-            charges=tuple((charge.about, charge.rho) for charge in log.charges),
+            rho=whole,
+            charges=tuple((charge.about, charge.rho) for charge in charges),
             neighbours=log.neighbours,
             rows_per_unit=rows_per_unit,
             measurements=tuple(found.marginals),
@@ -179,7 +194,7 @@ def _coded(frame: Any, domain: Domain, unit: str | None, limit: int) -> CodedRow
     if unit is not None and (unit not in columns or unit in domain.columns):
         hint = "It says whose a row is, and has no domain."
         raise InvalidParameter("unit", unit, f"to be a column of the frame, {list(columns)}", hint)
-    codes = domain.codes(columns, ignore=() if unit is None else (unit,))
+    codes = domain.codes(columns, ignore=() if unit is None else (unit,), fine=True)
     if unit is not None:
         codes = rows_within_limit(columns[unit], codes, limit)
-    return CodedRows(domain.sizes, codes)
+    return CodedRows(domain.fine_sizes, codes)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NoReturn
 
 from discreet import check
@@ -32,6 +33,7 @@ BINS = 16
 MOST_PIECES = 64
 """Pieces of time into which declared bounds of days are cut at most, if years are not more."""
 
+Cut = Callable[..., Bins]
 _EPOCH = dt.date(1970, 1, 1)
 _FIRST, _LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
 _PLAIN: dict[Type, tuple[type, ...]] = {
@@ -72,8 +74,16 @@ class DomainColumn:
         return [None if step != step else step for step in self.part.decode(values)[:, 0].tolist()]  # noqa: PLR0124
 
 
-def domain_columns(rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: int) -> tuple[DomainColumn, ...]:
+def domain_columns(
+    rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: int, within: str
+) -> tuple[DomainColumn, ...]:
     """Returns the columns of rows with their domains: those that are given, and for all others those declared.
+
+    Args:
+        rows: what is selected.
+        given: domains of some columns.
+        bins: into how many declared bounds of numbers are cut.
+        within: how numbers get their place within such bins back.
 
     Raises:
         UnsupportedQuery: if nothing public is known of a column.
@@ -85,7 +95,8 @@ def domain_columns(rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: 
             known = ", ".join(column.name for column in rows.columns)
             raise InvalidParameter("domain", name, "to be about a column of the rows", f"They have {known}.")
     chosen = dict(zip(own, given.values(), strict=True))
-    return tuple(_column(column, rows, chosen.get(column.name), bins) for column in rows.columns)
+    cut = partial(equal_bins, bins=bins, within=within)
+    return tuple(_column(column, rows, chosen.get(column.name), cut) for column in rows.columns)
 
 
 def given_domains(domain: Any) -> dict[str, ColumnDomain]:
@@ -106,8 +117,8 @@ def whole_domain(columns: Iterable[DomainColumn], given: Any, forbidden: Iterabl
     return Domain(Domain.from_json(json.dumps(written)), forbidden=forbidden)
 
 
-def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, bins: int) -> DomainColumn:
-    domain = given if given is not None else _declared(column, rows, bins)
+def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, cut: Cut) -> DomainColumn:
+    domain = given if given is not None else _declared(column, rows, cut)
     if isinstance(domain, Keys):
         return _keyed(column, domain)
     if isinstance(domain, Calendar):
@@ -118,7 +129,7 @@ def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, b
     return DomainColumn(name=column.name, domain=domain, part=number)
 
 
-def _declared(column: RowColumn, rows: TrainingRows, bins: int) -> ColumnDomain:
+def _declared(column: RowColumn, rows: TrainingRows, cut: Cut) -> ColumnDomain:
     """The domain that declarations give a column."""
     public, kind = column.schema, column.column.type
     keys = tuple(key for key in public.keys or () if key is not None)
@@ -127,13 +138,13 @@ def _declared(column: RowColumn, rows: TrainingRows, bins: int) -> ColumnDomain:
     if keys and kind in _PLAIN:
         return Keys(keys)
     if public.bounds is not None and kind.is_number:
-        return equal_bins(public.bounds, bins, whole=kind is Type.INT)
+        return cut(public.bounds, whole=kind is Type.INT)
     if public.bounds is not None and kind is Type.DATE:
         return _pieces(public.bounds)
     return _unknown(column, rows)
 
 
-def equal_bins(bounds: Bounds, bins: int, *, whole: bool) -> Bins:
+def equal_bins(bounds: Bounds, bins: int, *, whole: bool, within: str = "uniform") -> Bins:
     """Returns bins of equal width between bounds; of whole numbers as equal as they can be, and no more than numbers.
 
     >>> equal_bins(Bounds(Fraction(0), Fraction(119)), 4, whole=True).edges
@@ -144,8 +155,10 @@ def equal_bins(bounds: Bounds, bins: int, *, whole: bool) -> Bins:
     if whole:
         low, high = -(-bounds.low // 1), bounds.high // 1 + 1
         count = max(1, min(bins, high - low))
-        return Bins([int(low + (high - low) * place // count) for place in range(count + 1)], whole=True)
-    return Bins([float(bounds.low + bounds.width * place / bins) for place in range(bins + 1)], whole=False)
+        edges = [int(low + (high - low) * place // count) for place in range(count + 1)]
+        return Bins(edges, whole=True, within=within)
+    ends = [float(bounds.low + bounds.width * place / bins) for place in range(bins + 1)]
+    return Bins(ends, whole=False, within=within)
 
 
 def _pieces(bounds: Bounds) -> Calendar:

@@ -104,11 +104,12 @@ class SynthesisPlan:
         )
 
     def coded(self, groups: Groups) -> CodedRows:
-        """Returns all rows as codes of the domain; none is one like any other."""
+        """Returns all rows as fine codes of the domain; none is one like any other."""
         values = list(zip(*groups, strict=True)) if groups else [()] * len(self.columns)
         decoded = {column.name: column.decode(each) for column, each in zip(self.columns, values, strict=True)}
         counts = np.array([count for (count,) in groups.values()], dtype=np.int64)
-        return CodedRows(self.domain.sizes, np.repeat(self.domain.codes(decoded), counts, axis=0))
+        codes = self.domain.codes(decoded, fine=True)
+        return CodedRows(self.domain.fine_sizes, np.repeat(codes, counts, axis=0))
 
     # ------------------------------------------------------------------------------------------------------ identity
 
@@ -172,6 +173,7 @@ def synthesis(
     domain: Any,
     forbidden: Iterable[Mapping[str, Any]],
     bins: int,
+    within: str,
     rows_per_unit: int,
     account: str,
     schemas: Mapping[str, TableSchema],
@@ -187,6 +189,7 @@ def synthesis(
         domain: what is public beside declarations.
         forbidden: combinations of values that cannot occur.
         bins: into how many declared bounds of numbers are cut.
+        within: how numbers get their place within such bins back.
         rows_per_unit: how many rows of one unit are kept at most.
         account: which pays.
         schemas: the declared tables by name.
@@ -198,7 +201,7 @@ def synthesis(
     """
     _check_one_table(rows, schemas)
     most = _limit(rows, rows_per_unit)
-    columns = domain_columns(rows, given_domains(domain), checked_bins(bins))
+    columns = domain_columns(rows, given_domains(domain), checked_bins(bins), within)
     known = whole_domain(columns, domain, forbidden)
     chosen = generator_of(generator, terms, budget, rows.schema.neighbours)
     return SynthesisPlan(

@@ -112,7 +112,7 @@ class Synthesizer:
             key: an idempotency key, as for `ask`.
             project: whose cap it counts against, beside the analyst's and the account's.
             progress: is called with the name of every stage that begins.
-            how: epsilon, delta, generator, domain, forbidden, bins, rows_per_unit, as `plan` takes them.
+            how: epsilon, delta, generator, domain, forbidden, bins, within, rows_per_unit, as `plan` takes them.
 
         Raises:
             UnsupportedQuery: if a column has no public values, or rows are of several protected tables.
@@ -161,6 +161,7 @@ class Synthesizer:
         domain: Any = None,
         forbidden: Iterable[Mapping[str, Any]] = (),
         bins: int | None = None,
+        within: str = "uniform",
         rows_per_unit: int = 1,
         analyst: str = OWNER,
         project: str = "",
@@ -175,6 +176,8 @@ class Synthesizer:
             domain: public values of columns of which none are declared, or others than those, as `Domain` takes them.
             forbidden: combinations of values that cannot occur, as `Domain` takes them.
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
+            within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
+                histogram for which a tenth of the budget is paid.
             rows_per_unit: how many different rows of a unit are kept at most; the noise grows with it.
             analyst: who asks.
             project: whose cap it counts against.
@@ -198,6 +201,7 @@ class Synthesizer:
             domain=domain,
             forbidden=forbidden,
             bins=plans.BINS if bins is None else bins,
+            within=within,
             rows_per_unit=rows_per_unit,
             account=account,
             schemas=self._catalog.schemas,
