@@ -24,8 +24,8 @@ from discreet.plan.model.types import Type
 from discreet.sql.examples import quoted
 from discreet.sql.scope import lookup
 from discreet.sql.training_rows import RowColumn, TrainingRows
-from discreet.synthetic import Bins, Calendar, Domain, Keys
-from discreet.synthetic.domain import ColumnDomain
+from discreet.synthetic import Bins, Calendar, Domain, Keys, UnknownKeys
+from discreet.synthetic.domain import ColumnDomain, FoundKeys
 
 BINS = 16
 """Bins of equal width into which declared bounds are cut, unless another number is given."""
@@ -44,6 +44,13 @@ _PLAIN: dict[Type, tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A text as it is, whose keys are to be found."""
+
+    key: Expression
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainColumn:
     """A column, how it is read, and its domain.
@@ -51,13 +58,13 @@ class DomainColumn:
     Args:
         name: as the text has it.
         domain: its public values.
-        part: what is read of a row: a key or NULL, or steps on a grid.
+        part: what is read of a row: a key or NULL, steps on a grid, or a text whose keys are to be found.
         days: whether steps are days from 1970.
     """
 
     name: str
     domain: ColumnDomain
-    part: Number | OneHot
+    part: Number | OneHot | PlainText
     days: bool = False
 
     @property
@@ -67,7 +74,7 @@ class DomainColumn:
 
     def decode(self, values: Sequence[Value]) -> Sequence[Any]:
         """Decodes what was read into values, of which the domain makes codes."""
-        if isinstance(self.part, OneHot):
+        if isinstance(self.part, OneHot | PlainText):
             return list(values)
         if self.days:
             return [None if value is None else _EPOCH + dt.timedelta(days=int(str(value))) for value in values]
@@ -123,6 +130,8 @@ def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, c
         return _keyed(column, domain)
     if isinstance(domain, Calendar):
         return _dated(column, domain)
+    if isinstance(domain, UnknownKeys | FoundKeys) and column.column.type is Type.TEXT:
+        return DomainColumn(name=column.name, domain=domain, part=PlainText(column.column))
     if not isinstance(domain, Bins) or not column.column.type.is_number:
         _misfit(column, domain)
     number = number_of(column, rows.source, Bounds(Fraction(domain.edges[0]), Fraction(domain.edges[-1])))
@@ -196,7 +205,8 @@ def _dated(column: RowColumn, domain: Calendar) -> DomainColumn:
 def _misfit(column: RowColumn, domain: ColumnDomain) -> NoReturn:
     kind = column.column.type
     hint = (
-        "Whole numbers take Keys or Bins, other numbers Bins, days Keys or a Calendar, moments a Calendar, texts Keys."
+        "Whole numbers take Keys or Bins, other numbers Bins, days Keys or a Calendar, moments a Calendar, texts Keys "
+        "or UnknownKeys."
     )
     told = f"to be about values of the column, which is {kind.value}"
     raise InvalidParameter(f"domain of {column.name}", type(domain).__name__, told, hint)
@@ -216,6 +226,8 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
     remedy = _REMEDIES.get(kind, "Bins([...])")
     hint = f"Say in domain= what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
+    if kind is Type.TEXT:
+        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in domain=; "
     rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)
 
 

@@ -207,7 +207,8 @@ class Synthesizer:
             schemas=self._catalog.schemas,
             salt=self._salt(account),
         )
-        check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
+        for reading in (found.reading, *map(found.key_reading, found.selections)):
+            check_readable(reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         return replace(found, sql=text)
 
     def _select(self, question: str) -> str:
@@ -269,10 +270,12 @@ class Synthesizer:
 
     def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
         stage(f"Reading {plan.reading.table}")
-        coded = plan.coded(self._engine.read(plan.reading))
+        people = {name: self._engine.read(plan.key_reading(name)) for name in plan.selections}
+        coded, texts = plan.coded(self._engine.read(plan.reading), people)
         stage(f"Fitting {type(plan.generator).__name__}")
         kind = load("discreet.synthetic.domain", _WHAT).FrameKind.PYARROW
-        model = self._releaser.model(plan.generator, coded, plan.domain, rows_per_unit=plan.rows_per_unit, kind=kind)
+        how = {"rows_per_unit": plan.rows_per_unit, "kind": kind, "texts": texts}
+        model = self._releaser.model(plan.generator, coded, plan.domain, **how)
         if model.event != receipt.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         stage("Drawing rows")

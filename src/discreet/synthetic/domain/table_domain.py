@@ -20,6 +20,7 @@ from discreet.noise.experiment import uniforms
 from discreet.synthetic.domain.calendar_parts import Calendar
 from discreet.synthetic.domain.column_domains import Bins, Codes, ColumnDomain, Keys
 from discreet.synthetic.domain.frame_columns import FrameKind, columns_of, frame_of
+from discreet.synthetic.domain.text_keys import FoundKeys, UnknownKeys
 from discreet.synthetic.inference.factors import Factor
 
 Rule = Mapping[str, frozenset[int]]
@@ -39,7 +40,7 @@ class Domain:
     """What the rows of a table may be, declared in public.
 
     Args:
-        columns: by name a list of keys, a `range` of edges, or a `Keys`, `Bins` or `Calendar`.
+        columns: by name a list of keys, a `range` of edges, or a `Keys`, `Bins`, `Calendar` or `UnknownKeys`.
         forbidden: combinations that cannot occur, each a dict of values by column: a row that has one of the values in
             every one of these columns. For bins give a range or a pair of edges; None is a missing value.
 
@@ -233,6 +234,10 @@ def _from_dict(column: Mapping[str, Any]) -> ColumnDomain:
     if kind == "bins":
         bins = Bins(column["edges"], missing=missing, whole=column["whole"], within=column.get("within", "uniform"))
         return bins if column.get("shares") is None else bins.told(column["shares"])
+    if kind == "unknown keys":
+        return UnknownKeys(column["most"], other=column["other"], missing=missing)
+    if kind == "found keys":
+        return FoundKeys(column["keys"], other=column["other"], missing=missing, paid=tuple(column["paid"]))
     if kind == "calendar":
         return Calendar(column["part"], years=column["years"], missing=missing)
     raise KeyError(kind)
