@@ -10,5 +10,7 @@ from discreet.synthetic.domain import Bins, Calendar, Domain, Keys, UnknownKeys
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.independent import Independent
 from discreet.synthetic.mst import MST
+from discreet.synthetic.steward_evaluation import Evaluation, evaluate
 
-__all__ = ["AIM", "MST", "AllPairs", "Bins", "Calendar", "Domain", "Independent", "Keys", "Model", "UnknownKeys"]
+__all__ = ["AIM", "MST", "AllPairs", "Bins", "Calendar", "Domain", "Evaluation", "Independent", "Keys", "Model"]
+__all__ += ["UnknownKeys", "evaluate"]

@@ -13,7 +13,7 @@ from discreet.check import Number
 from discreet.errors import InternalError, InvalidParameter
 from discreet.exact import root_below
 from discreet.noise import Bits
-from discreet.privacy import Neighbours
+from discreet.privacy import ApproxDP, Neighbours
 from discreet.privacy.events import Composed, Concentrated, Event, Gaussian
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
 from discreet.synthetic.domain import Domain, FrameKind
@@ -199,6 +199,7 @@ class Generator(ABC):
             texts: of each column whose keys are to be found, whose codes are numbers of these texts.
         """
         how: dict[str, Any] = {"rows_per_unit": rows_per_unit, "kind": kind, "bits": bits, "total": total}
+        how["promise"] = ApproxDP(self.epsilon, self.delta)
         terms = selection_terms(domain, self.epsilon, self.delta)
         if not terms:
             return self._fitted(rows, domain, self._plan(domain), **how)
@@ -220,6 +221,7 @@ class Generator(ABC):
         kind: FrameKind,
         bits: Bits,
         total: float | None,
+        promise: ApproxDP,
     ) -> Model:
         """Returns a model of a domain of which all keys are known, charged as an event says."""
         planned, rho, whole = self._model_event(domain), self.rho(domain), self.whole_rho()
@@ -234,15 +236,18 @@ class Generator(ABC):
         drawn = Composed([charge.event for charge in charges])
         if sum(charge.rho for charge in charges) != whole or (isinstance(planned, Composed) and drawn != planned):
             raise InternalError("What was charged is not what was planned.")
+        fitted = {id(marginal) for marginal in found.marginals}
         return Model(
             generator=type(self).__name__,
             domain=known,
             event=event,
             rho=whole,
+            promise=promise,
             charges=tuple((charge.about, charge.rho) for charge in charges),
             neighbours=log.neighbours,
             rows_per_unit=rows_per_unit,
             measurements=tuple(found.marginals),
+            unmerged=tuple(marginal for marginal in log.marginals if id(marginal) not in fitted),
             rows=round(found.fit.total),
             kind=kind,
             merges=dict(found.merges),

@@ -127,7 +127,7 @@ class Synthesizer:
                 return self._given(plan, known, wanted, Remaining.of(state.spent, state.budget), None)
         with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return self._given(plan, self._of_charge(plan, receipt), wanted, receipt.left, None)
+                return self._given(plan, self._of_charge(receipt), wanted, receipt.left, None)
             payload = self._read_and_fit(plan, receipt, wanted)
             found = self._store(plan, receipt, payload)
             return self._given(plan, found, wanted, receipt.left, receipt.cost)
@@ -238,21 +238,22 @@ class Synthesizer:
             replayed=cost is None,
             notes=plan.notes,
             private=kept.model.private,
+            name=plan.table,
         )
 
     def _kept(self, plan: SynthesisPlan) -> KeptTable | None:
         """Returns the newest stored table of the same kind."""
-        found = (self._read(plan, stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
+        found = (self._read(stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
         return next((kept for kept in found if kept is not None), None)
 
-    def _read(self, plan: SynthesisPlan, payload: bytes) -> KeptTable | None:
-        """Returns a stored table; None if this version of the library would have released something else.
+    def _read(self, payload: bytes) -> KeptTable | None:
+        """Returns a stored table, also if another version of the library would release otherwise.
 
-        None also if one of the two has seeded noise: what a test released must never come back as private.
+        It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
+        come back as private.
         """
         kept = KeptTable.from_json(payload)
-        same = kept.model.event == plan.event and kept.model.private is self._releaser.bits.private
-        return kept if same else None
+        return kept if kept.model.private is self._releaser.bits.private else None
 
     def _read_and_fit(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str | None:
         """Returns a table as it is kept, made of what was read for a charge.
@@ -269,6 +270,11 @@ class Synthesizer:
         return payload
 
     def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
+        """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
+        account = self._book.account(plan.account)
+        asked, paid = (prices(each, account.budget, account.neighbours) for each in (plan.event, receipt.event))
+        if plan.event != receipt.event and not asked.covered(paid):
+            raise InternalError("A synthetic table costs more than its charge.")
         stage(f"Reading {plan.reading.table}")
         people = {name: self._engine.read(plan.key_reading(name)) for name in plan.selections}
         coded, texts = plan.coded(self._engine.read(plan.reading), people)
@@ -276,7 +282,7 @@ class Synthesizer:
         kind = load("discreet.synthetic.domain", _WHAT).FrameKind.PYARROW
         how = {"rows_per_unit": plan.rows_per_unit, "kind": kind, "texts": texts}
         model = self._releaser.model(plan.generator, coded, plan.domain, **how)
-        if model.event != receipt.event or model.private is not self._releaser.bits.private:
+        if model.event != plan.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         stage("Drawing rows")
         return KeptTable.drawn(model, rows, self._releaser.bits).to_json()
@@ -289,16 +295,16 @@ class Synthesizer:
         """
         if payload is not None and self._book.store_answer(receipt, plan.replay_key, payload):
             return KeptTable.from_json(payload)
-        return self._of_charge(plan, receipt)
+        return self._of_charge(receipt)
 
-    def _of_charge(self, plan: SynthesisPlan, receipt: Receipt) -> KeptTable:
+    def _of_charge(self, receipt: Receipt) -> KeptTable:
         """Returns the table of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
         """
         payload = self._book.answer(receipt)
-        kept = None if payload is None else self._read(plan, payload)
+        kept = None if payload is None else self._read(payload)
         if kept is None:
             raise QueryFailed
         return kept
