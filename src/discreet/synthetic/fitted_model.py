@@ -74,7 +74,7 @@ class Model:
     def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
         """Returns made-up rows, as a frame of the kind that was fitted.
 
-        Numbers and days are spread evenly within their bins: `domain.details` says so for each column.
+        Numbers and days get their places within bins back: `domain.details` says how for each column.
 
         Args:
             rows: how many; None is the private estimate of how many there were.
