@@ -12,6 +12,7 @@ from discreet.report import answers, page
 from discreet.report.display import printable, rate
 from discreet.report.html import NOTHING, Html
 from discreet.report.marginal_charts import Distance, distances, distribution
+from discreet.synthetic.domain import Bins, Calendar
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import cells
 from discreet.synthetic.quality.column_shares import ColumnShares, column_shares, worst_column
@@ -43,7 +44,7 @@ _EXTREMES = (
     "Outliers and extremes: what lies outside of declared bounds counts in the outermost bin, so that the smallest and "
     "largest values are those of the declaration."
 )
-_UNDECLARED = "Values and keys that nobody declared: they are “missing or other”."
+_UNDECLARED = "Values and keys that nobody declared and no selection found: they are “missing or other”."
 _INTERVALS = (
     "Intervals and tests that take made-up rows for people: they know nothing of the noise, and come out too narrow. "
     "Use the errors on this page, or ask the question itself under the ledger."
@@ -145,8 +146,12 @@ def _bad(model: Model, unknown: Sequence[tuple[str, str]]) -> list[str]:
     said = [_MANY.format(several=several)]
     if unknown:
         said.append(f"Pairs of columns that were not measured, {len(unknown):,} of them, which are named below.")
-    if any(detail != "the declared value" for detail in model.domain.details.values()):
-        said += [_EXTREMES, "Places within a bin: numbers and days are spread evenly there, whatever the real ones do."]
+    if any(isinstance(column, Bins | Calendar) for column in model.domain.columns.values()):
+        said.append(_EXTREMES)
+    even = [name for name, detail in model.domain.details.items() if "evenly" in detail]
+    if even:
+        named = printable(", ".join(even[:MOST_NAMED]))
+        said.append(f"Places within a bin or a piece of time: values are spread evenly there, in {named}.")
     return [*said, _UNDECLARED, _INTERVALS, _NOTHING_NEW, _NOBODY]
 
 
