@@ -166,7 +166,7 @@ def _columns(columns: Sequence[ColumnShares]) -> Html:
     told = (
         "Bars: shares of the model, from which rows are drawn. Ticks: what was measured, with noise; the line through "
         "a tick holds the true share with a chance of 95 %. A bar may well differ from its tick: the model fits all "
-        "measurements together, and no count of it is negative."
+        "measurements together, is drawn a little towards even shares, and has no negative counts."
     )
     figures = [_column(column) for column in columns[:MOST_CHARTS]]
     tables = [_listed(column) for column in columns[MOST_CHARTS:]]
