@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import say, stages
+from discreet.cli.output import say, stages, write_page
 from discreet.cli.questions import Analyst, Delta, Project
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
@@ -36,6 +36,9 @@ def synthesize(
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Into how many declared bounds are cut; 16 unless given.")] = None,
     rows_per_unit: Annotated[int, typer.Option(help="How many rows of one unit count at most.")] = 1,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page: columns, worst pairs, what it is good for.", dir_okay=False)
+    ] = None,
     analyst: Analyst = OWNER,
     project: Project = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
@@ -44,6 +47,8 @@ def synthesize(
     """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
     if out.suffix not in _FORMS or not out.parent.is_dir():
         raise InvalidParameter("--out", str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
+    if report is not None:
+        _check_report(report)
     known = None if domain is None else _domains(domain)
     with stages("Synthesizing"), Curator.from_config(config, opening=False) as curator:
         made = curator.synthesize(
@@ -65,7 +70,19 @@ def synthesize(
         hint = "The table is kept: the same command with another --out writes it for free."
         raise InvalidParameter("--out", str(out), "to be a file that can be written", hint) from None
     say(f"{len(made):,} rows written to {out}.")
+    if report is not None:
+        with stages("Drawing charts"):
+            page = made.to_html()
+        write_page(page, report, "--report")
+        say(f"What they are good for, and what not: {report}.")
     typer.echo(str(made))
+
+
+def _check_report(path: Path) -> None:
+    """Refuses a page that could not be written, or not be drawn, before anything is charged."""
+    if path.suffix != ".html" or not path.parent.is_dir():
+        raise InvalidParameter("--report", str(path), "to end with .html, in a folder that is there")
+    load("vl_convert", "Drawing a chart")
 
 
 def _write(table: Any, out: Path) -> None:

@@ -112,7 +112,7 @@ class Synthesizer:
             key: an idempotency key, as for `ask`.
             project: whose cap it counts against, beside the analyst's and the account's.
             progress: is called with the name of every stage that begins.
-            how: epsilon, delta, generator, domain, forbidden, bins, rows_per_unit, as `plan` takes them.
+            how: epsilon, delta, generator, domain, forbidden, bins, within, rows_per_unit, as `plan` takes them.
 
         Raises:
             UnsupportedQuery: if a column has no public values, or rows are of several protected tables.
@@ -127,7 +127,7 @@ class Synthesizer:
                 return self._given(plan, known, wanted, Remaining.of(state.spent, state.budget), None)
         with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return self._given(plan, self._of_charge(plan, receipt), wanted, receipt.left, None)
+                return self._given(plan, self._of_charge(receipt), wanted, receipt.left, None)
             payload = self._read_and_fit(plan, receipt, wanted)
             found = self._store(plan, receipt, payload)
             return self._given(plan, found, wanted, receipt.left, receipt.cost)
@@ -161,6 +161,7 @@ class Synthesizer:
         domain: Any = None,
         forbidden: Iterable[Mapping[str, Any]] = (),
         bins: int | None = None,
+        within: str = "uniform",
         rows_per_unit: int = 1,
         analyst: str = OWNER,
         project: str = "",
@@ -175,6 +176,8 @@ class Synthesizer:
             domain: public values of columns of which none are declared, or others than those, as `Domain` takes them.
             forbidden: combinations of values that cannot occur, as `Domain` takes them.
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
+            within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
+                histogram for which a tenth of the budget is paid.
             rows_per_unit: how many different rows of a unit are kept at most; the noise grows with it.
             analyst: who asks.
             project: whose cap it counts against.
@@ -198,12 +201,14 @@ class Synthesizer:
             domain=domain,
             forbidden=forbidden,
             bins=plans.BINS if bins is None else bins,
+            within=within,
             rows_per_unit=rows_per_unit,
             account=account,
             schemas=self._catalog.schemas,
             salt=self._salt(account),
         )
-        check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
+        for reading in (found.reading, *map(found.key_reading, found.selections)):
+            check_readable(reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         return replace(found, sql=text)
 
     def _select(self, question: str) -> str:
@@ -233,21 +238,22 @@ class Synthesizer:
             replayed=cost is None,
             notes=plan.notes,
             private=kept.model.private,
+            name=plan.table,
         )
 
     def _kept(self, plan: SynthesisPlan) -> KeptTable | None:
         """Returns the newest stored table of the same kind."""
-        found = (self._read(plan, stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
+        found = (self._read(stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
         return next((kept for kept in found if kept is not None), None)
 
-    def _read(self, plan: SynthesisPlan, payload: bytes) -> KeptTable | None:
-        """Returns a stored table; None if this version of the library would have released something else.
+    def _read(self, payload: bytes) -> KeptTable | None:
+        """Returns a stored table, also if another version of the library would release otherwise.
 
-        None also if one of the two has seeded noise: what a test released must never come back as private.
+        It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
+        come back as private.
         """
         kept = KeptTable.from_json(payload)
-        same = kept.model.event == plan.event and kept.model.private is self._releaser.bits.private
-        return kept if same else None
+        return kept if kept.model.private is self._releaser.bits.private else None
 
     def _read_and_fit(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str | None:
         """Returns a table as it is kept, made of what was read for a charge.
@@ -264,12 +270,19 @@ class Synthesizer:
         return payload
 
     def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
+        """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
+        account = self._book.account(plan.account)
+        asked, paid = (prices(each, account.budget, account.neighbours) for each in (plan.event, receipt.event))
+        if plan.event != receipt.event and not asked.covered(paid):
+            raise InternalError("A synthetic table costs more than its charge.")
         stage(f"Reading {plan.reading.table}")
-        coded = plan.coded(self._engine.read(plan.reading))
+        people = {name: self._engine.read(plan.key_reading(name)) for name in plan.selections}
+        coded, texts = plan.coded(self._engine.read(plan.reading), people)
         stage(f"Fitting {type(plan.generator).__name__}")
         kind = load("discreet.synthetic.domain", _WHAT).FrameKind.PYARROW
-        model = self._releaser.model(plan.generator, coded, plan.domain, rows_per_unit=plan.rows_per_unit, kind=kind)
-        if model.event != receipt.event or model.private is not self._releaser.bits.private:
+        how = {"rows_per_unit": plan.rows_per_unit, "kind": kind, "texts": texts}
+        model = self._releaser.model(plan.generator, coded, plan.domain, **how)
+        if model.event != plan.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         stage("Drawing rows")
         return KeptTable.drawn(model, rows, self._releaser.bits).to_json()
@@ -282,16 +295,16 @@ class Synthesizer:
         """
         if payload is not None and self._book.store_answer(receipt, plan.replay_key, payload):
             return KeptTable.from_json(payload)
-        return self._of_charge(plan, receipt)
+        return self._of_charge(receipt)
 
-    def _of_charge(self, plan: SynthesisPlan, receipt: Receipt) -> KeptTable:
+    def _of_charge(self, receipt: Receipt) -> KeptTable:
         """Returns the table of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
         """
         payload = self._book.answer(receipt)
-        kept = None if payload is None else self._read(plan, payload)
+        kept = None if payload is None else self._read(payload)
         if kept is None:
             raise QueryFailed
         return kept
