@@ -71,5 +71,22 @@ def test_a_file_of_domains(clinic: Path) -> None:
     (clinic / "domain.toml").write_text('ward = ["A", "B"]\n[age]\nbins = [0, 40, 120]\n', encoding="utf-8")
     told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
     assert told.code == 0, told.err
-    (clinic / "domain.toml").write_text("ward = 3\n", encoding="utf-8")
-    assert run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml").code == 2
+
+
+def test_places_within_bins_and_keys_that_are_found_are_asked_for_in_a_file(clinic: Path) -> None:
+    declared = 'ward = {unknown_keys = 5, other = "elsewhere"}\nage = {bins = [0, 40, 120], within = "histogram"}\n'
+    (clinic / "domain.toml").write_text(declared, encoding="utf-8")
+    told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
+    assert told.code == 0, told.err
+    assert "found by a private selection" in told.out
+    assert set(pyarrow.csv.read_csv(clinic / "fake.csv").column("ward").to_pylist()) <= {"A", "B", "C", "elsewhere", ""}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["ward = 3", "ward = {bins = [0, 1], keys = ['A']}", "ward = {keys = ['A'], years = [2, 3]}"],
+)
+def test_a_file_that_declares_something_else_is_refused(clinic: Path, declared: str) -> None:
+    (clinic / "domain.toml").write_text(f"{declared}\n", encoding="utf-8")
+    told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
+    assert (told.code, "unknown_keys = 100" in " ".join(told.err.split())) == (2, True)

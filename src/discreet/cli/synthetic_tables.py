@@ -18,7 +18,16 @@ from discreet.lazy import load, pq
 from discreet.ledger import OWNER
 
 _FORMS = (".parquet", ".csv")
-_DOMAIN = "For each column a list of keys, or {bins = [0, 10, 20]}, or {calendar = 'year_month', years = [2020, 2024]}."
+_DOMAIN = (
+    "For each column a list of keys, or {bins = [0, 10, 20]}, or {bins = [0, 10, 20], within = 'histogram'}, or "
+    "{calendar = 'year_month', years = [2020, 2024]}, or {unknown_keys = 100}."
+)
+_KINDS = {
+    "keys": ("Keys", {"missing"}),
+    "bins": ("Bins", {"missing", "whole", "within"}),
+    "calendar": ("Calendar", {"years", "missing"}),
+    "unknown_keys": ("UnknownKeys", {"other", "missing"}),
+}
 
 
 def synthesize(
@@ -106,11 +115,10 @@ def _domains(path: Path) -> dict[str, Any]:
 
 
 def _domain(name: str, declared: Any) -> Any:
-    synthetic = load("discreet.synthetic", "A domain")
-    if isinstance(declared, list):
-        return synthetic.Keys(declared)
-    if isinstance(declared, Mapping) and set(declared) == {"bins"}:
-        return synthetic.Bins(declared["bins"])
-    if isinstance(declared, Mapping) and set(declared) in ({"calendar"}, {"calendar", "years"}):
-        return synthetic.Calendar(declared["calendar"], years=declared.get("years"))
-    raise InvalidParameter("--domain", name, "to have public values", _DOMAIN)
+    """Returns the domain of a column: a list of keys, or one kind of values with its options."""
+    given = {"keys": declared} if isinstance(declared, list) else declared
+    kinds = [kind for kind in _KINDS if kind in given] if isinstance(given, Mapping) else []
+    if len(kinds) != 1 or set(given) - {kinds[0]} - _KINDS[kinds[0]][1]:
+        raise InvalidParameter("--domain", name, "to have public values", _DOMAIN)
+    made = getattr(load("discreet.synthetic", "A domain"), _KINDS[kinds[0]][0])
+    return made(given[kinds[0]], **{option: value for option, value in given.items() if option != kinds[0]})
