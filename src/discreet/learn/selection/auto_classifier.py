@@ -39,10 +39,10 @@ _FINE = 1 << 20
 class AutoClassifier(ProbabilityClassifier):
     """A classifier of the kind that works best for the budget, the number of rows and of features.
 
-    Logistic regression by noisy gradients wherever these hold more than noise, which is earlier with a delta than
-    without one; trees with random splits for smaller budgets, fewer rows or more classes. Both fall back to the class
-    that most rows have where they hold nothing but noise. Where rows are plenty, a decision tree is fitted besides, for
-    a tenth of the budget, and the model that is right about more of the rows is kept.
+    Logistic regression wherever its gradients hold more than noise, which is earlier with a delta than without one;
+    trees with random splits for smaller budgets, fewer rows or more classes. Both fall back to the class that most rows
+    have where they hold nothing but noise. Where rows are plenty, a decision tree is fitted besides, for a tenth of the
+    budget, and the model that is right about more of the rows is kept.
 
     Args:
         epsilon: what one fit may cost.
