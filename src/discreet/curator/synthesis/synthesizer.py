@@ -178,7 +178,7 @@ class Synthesizer:
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
             within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
                 histogram for which a tenth of the budget is paid.
-            rows_per_unit: how many different rows of a unit are kept at most; the noise grows with it.
+            rows_per_unit: how many rows of a unit are kept at most; the noise grows with it.
             analyst: who asks.
             project: whose cap it counts against.
 

@@ -95,6 +95,26 @@ class Domain:
         assign(made, forbidden=self.forbidden)
         return made
 
+    def renamed(self, names: Mapping[str, str]) -> Domain:
+        """Returns the same domain with other names of columns."""
+        made = Domain({names[name]: column for name, column in self.columns.items()})
+        rules = tuple({names[name]: codes for name, codes in rule.items()} for rule in self.forbidden)
+        assign(made, forbidden=rules)
+        return made
+
+    def beside(self, other: Domain) -> Domain:
+        """Returns the domain of rows with the columns of both, and the rules of both.
+
+        Raises:
+            InvalidParameter: if a column is in both.
+        """
+        both = [name for name in self.columns if name in other.columns]
+        if both:
+            raise InvalidParameter("domain", both[0], "to be a column of one table only", _DOMAIN)
+        made = Domain(dict(self.columns) | dict(other.columns))
+        assign(made, forbidden=self.forbidden + other.forbidden)
+        return made
+
     @property
     def details(self) -> dict[str, str]:
         """Returns by column how a value is made of a code, in words."""
