@@ -27,7 +27,8 @@ from discreet.curator.synthesis.declared_domain import (
 )
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.execution import nobodys
+from discreet.measurement.program.execution import Reader, nobodys
+from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
@@ -37,9 +38,11 @@ from discreet.plan.model.relations import Reached, Table, children
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.sql.training_rows import TrainingRows
+from discreet.synthetic import Model
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
-from discreet.synthetic.domain import Domain
+from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.domain.text_keys import is_key
 from discreet.synthetic.found_keys import Texts, key_selection, selection_terms, unknown_columns
 from discreet.synthetic.generator import Generator
@@ -147,6 +150,15 @@ class SynthesisPlan:
             owners = np.repeat(unit_names(whose, self.salt), counts)
             rows = rows_within_limit(owners, rows, self.rows_per_unit)
         return CodedRows(sizes | {name: found.size for name, found in texts.items()}, rows), texts
+
+    def learned(self, engine: Reader, releaser: Releaser) -> Model:
+        """Reads what was paid for, and returns a model of it."""
+        people = {name: engine.read(self.key_reading(name)) for name in self.selections}
+        coded, texts = self.coded(engine.read(self.reading), people)
+        stage(f"Fitting {type(self.generator).__name__}")
+        how = {"rows_per_unit": self.rows_per_unit, "kind": FrameKind.PYARROW, "texts": texts}
+        model: Model = releaser.model(self.generator, coded, self.domain, **how)
+        return model
 
     # ------------------------------------------------------------------------------------------------------ identity
 

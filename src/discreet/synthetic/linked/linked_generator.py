@@ -8,7 +8,7 @@ both tables first, as for one: a tenth of epsilon and delta in all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -143,3 +143,14 @@ def _selections(generator: Generator, domain: LinkedDomain) -> dict[str, Partiti
 def _own(found: Mapping[str, ColumnDomain], names: Mapping[str, str]) -> dict[str, ColumnDomain]:
     """What was found of one table's columns, by their own names."""
     return {name: found[long] for name, long in names.items() if long in found}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedGenerator:
+    """A generator that learns two tables at once, as `fit_linked` does."""
+
+    generator: Generator
+
+    def fit_coded(self, rows: LinkedRows, domain: LinkedDomain, *, kind: FrameKind, bits: Bits) -> LinkedModel:
+        """Returns models of both tables."""
+        return fit_linked(self.generator, rows, domain, kind=kind, bits=bits)
