@@ -70,11 +70,12 @@ def test_foreign_texts_are_no_error(question: Any) -> None:
 # ------------------------------------------------------------------------------------------------------------ stages
 
 
+@pytest.mark.parametrize("within", ["uniform", "histogram"])
 @pytest.mark.parametrize("generator", ["independent", "mst", "aim", "allpairs"])
-def test_stages_tell_what_is_spent_until_all_is(generator: str, tmp_path: Path) -> None:
+def test_stages_tell_what_is_spent_until_all_is(generator: str, within: str, tmp_path: Path) -> None:
     told: list[Any] = []
     with opened(tmp_path) as curator:
-        curator.synthesize(f"{ROWS}", epsilon=1, generator=generator, bins=3, progress=told.append)
+        curator.synthesize(ROWS, epsilon=1, generator=generator, bins=3, within=within, progress=told.append)
     spent = [stage.spent for stage in told if stage.spent is not None]
     assert spent == sorted(spent)
     assert (spent[0] > 0, spent[-1]) == (True, 1.0)
@@ -88,8 +89,8 @@ def test_stages_tell_what_is_spent_until_all_is(generator: str, tmp_path: Path) 
 
 def frugal(monkeypatch: pytest.MonkeyPatch, part: Fraction) -> None:
     """Another version of the generator, which releases with more or less noise."""
-    right = Independent.rho
-    monkeypatch.setattr(Independent, "rho", lambda self, domain: part * right(self, domain))
+    right = Independent.whole_rho
+    monkeypatch.setattr(Independent, "whole_rho", lambda self: part * right(self))
 
 
 def test_a_stored_table_of_another_version_is_given_again(tmp_path: Path) -> None:

@@ -73,9 +73,7 @@ def test_keys_and_places_are_found_charged_first_and_kept(generator: str, tmp_pa
     assert Approx(*column.paid) in table.event.events
     cities = Counter(table.table["city"].to_pylist())
     assert set(cities) <= {"Bern", "Oslo", "Rome", "other", None}
-    assert (
-        20 < cities["other"] < 200
-    )  # one row of each is kept: about half of 154
+    assert 20 < cities["other"] < 200  # one row of each is kept: about half of 154
     assert all(isinstance(age, int) for age in table.table["age"].to_pylist() if age is not None)
     told = " ".join(table.notes)
     assert "found by a private selection" in told

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import ApproxDP
-from discreet.synthetic import AIM, MST, AllPairs, Bins, Calendar, Domain, Independent, Keys, Model
+from discreet.synthetic import AIM, MST, AllPairs, Bins, Calendar, Domain, Independent, Keys, Model, UnknownKeys
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.generator import Generator
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
@@ -232,6 +232,17 @@ def test_a_page_says_what_the_table_is_good_for(evil: Model) -> None:
     assert "protects nobody" in read.text("p")
     assert "protects nobody" not in quality_page.quality_page(replace(evil, private=True))
     assert "2 columns were measured at a time" in said.replace("no more than ", "")
+
+
+def test_a_page_says_how_places_within_bins_and_keys_were_found() -> None:
+    rows = {"age": list(range(200)), "fee": list(range(200)), "city": ["Bern", "Rome"] * 100}
+    age, fee = Bins([0, 100, 200], within="histogram"), Bins([0, 100, 200])
+    generator = Independent(epsilon=5, delta=1e-3, random_state=1)
+    model = generator.fit(rows, domain={"age": age, "fee": fee, "city": UnknownKeys(most=5)})
+    assert [share.label for share in column_shares(model)[2].shares] == ["Bern", "Rome", "other", MISSING]
+    read = Page(quality_page.quality_page(model))
+    assert "by a private histogram" in read.text("td")
+    assert "values are spread evenly there, in fee." in read.text("li")
 
 
 def test_one_column_has_a_page_as_well() -> None:

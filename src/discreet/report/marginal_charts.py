@@ -62,7 +62,8 @@ def distribution(shares: Sequence[Share]) -> Spec:
         for s in shares
     ]
     top = max([0.01, *(s.share for s in shares), *(s.high for s in shares if s.measured is not None)])
-    along = _along("share of rows", 1.04 * top)
+    least = min([0.0, *(s.measured for s in shares if s.measured is not None)])  # noise makes counts negative
+    along = _along("share of rows", 1.04 * top, 1.04 * least)
     layers = [
         _layer({"type": "bar", "style": "surface", "height": {"band": 0.66}}, along, "share"),
         _layer({"type": "rule", "strokeWidth": 1.5, "style": "interval"}, along, "low", "high"),
@@ -89,8 +90,8 @@ def distances(found: Sequence[Distance]) -> Spec:
     return _chart(rows, layers, _PAIR)
 
 
-def _along(title: str, top: float) -> Spec:
-    scale = {"domain": [0, top], "nice": False}
+def _along(title: str, top: float, least: float = 0.0) -> Spec:
+    scale = {"domain": [least, top], "nice": False}
     return {"type": "quantitative", "title": title, "scale": scale, "axis": {"format": "~%", "tickCount": 4}}
 
 

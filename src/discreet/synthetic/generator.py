@@ -15,6 +15,7 @@ from discreet.exact import root_below
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Neighbours
 from discreet.privacy.events import Composed, Concentrated, Event, Gaussian
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
 from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.domain.frame_columns import columns_of, kind_of
@@ -216,6 +217,7 @@ class Generator(ABC):
             return self.fit_known(rows, domain, self._plan(domain), **how)
         written, found = texts or {}, {}
         for name, column in unknown_columns(domain).items():
+            stage(f"Finding keys of {name}")
             selection = key_selection(terms[name], neighbours=self.neighbours, rows_per_unit=rows_per_unit)
             found[name] = found_keys(column, written[name], selection, bits)
         known = domain.completed(found)
@@ -248,9 +250,9 @@ class Generator(ABC):
         """
         planned, rho, whole = self.model_event(domain), self.rho(domain), self.spent_rho()
         limits: dict[str, Any] = {"neighbours": self.neighbours, "rows_per_unit": rows_per_unit, "bits": bits}
-        log, charges, known = MeasurementLog(rho=rho, **limits), [], domain
+        log, charges, known = MeasurementLog(rho=rho, before=whole - rho, **limits), [], domain
         if rho < whole:
-            pieces = MeasurementLog(rho=whole - rho, **limits)
+            pieces = MeasurementLog(rho=whole - rho, after=rho, **limits)
             known = measured_pieces(pieces, rows, domain)
             charges += pieces.charges
         found = self.learned(log, coarse(rows, domain), domain, total)

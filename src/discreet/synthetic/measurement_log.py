@@ -43,6 +43,7 @@ STEPS = 1 << 8
 """Of a score, to one row: estimates are rounded to such steps, and all scores are whole numbers of them."""
 
 MOST_ROWS_PER_UNIT = 1 << 20
+_NOTHING = Fraction(0)
 _LARGEST_SCORE = 1 << 61
 _LARGEST_ESTIMATE = 2.0**52  # rows in all cells together: sums of steps then stay within 64 bits
 _LEAST = 2.0**-10
@@ -106,6 +107,8 @@ class MeasurementLog:
         neighbours: the relation.
         rows_per_unit: the most rows that one unit has in the rows to be measured.
         bits: the source of randomness; None is the secure one.
+        before: what others have spent of a budget that this one is a part of, for what is told of progress only.
+        after: what they will spend of it.
 
     Attributes:
         charges: in the order of releases.
@@ -129,13 +132,15 @@ class MeasurementLog:
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         rows_per_unit: int = 1,
         bits: Bits | None = None,
+        before: Fraction = _NOTHING,
+        after: Fraction = _NOTHING,
     ) -> None:
         self.budget = check.positive(rho=rho)
         self.neighbours = Neighbours(neighbours)
         self.rows_per_unit = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=MOST_ROWS_PER_UNIT)
         self.charges: list[Charge] = []
         self.marginals: list[NoisyMarginal] = []
-        self._bits = source_of(bits)
+        self._bits, self._before, self._whole = source_of(bits), before, before + self.budget + after
 
     @property
     def private(self) -> bool:
@@ -270,7 +275,7 @@ class MeasurementLog:
         if rho > self.remaining:
             raise InsufficientBudget(ZCDP(rho), ZCDP(self.remaining), "Nothing was drawn.")
         self.charges.append(Charge(about, rho, event))
-        stage(words, spent=float(self.spent / self.budget))
+        stage(words, spent=float((self._before + self.spent) / self._whole))
 
 
 def _scale(rows: CodedRows, squares: Mapping[tuple[str, str], Fraction]) -> int:

@@ -15,6 +15,7 @@ from discreet.lazy import load
 from discreet.ledger import Remaining
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.report.display import Display, Displayed
 
 if TYPE_CHECKING:
     from discreet.noise import Bits
@@ -24,10 +25,11 @@ MOST_KEPT = 5 * 10**6
 """Values of a table that is kept in the book: rows times columns."""
 
 FORMAT = "discreet synthetic table 1"
+_SHOWN = 5  # rows of a table that prints itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SyntheticTable:
+class SyntheticTable(Displayed):
     """Made-up rows like those of a protected table, to hand on.
 
     Attributes:
@@ -113,11 +115,18 @@ class SyntheticTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def __str__(self) -> str:
-        paid = "nothing, it was stored" if self.replayed else str(self.cost)
-        seeded = [] if self.private else ["The noise was seeded: this protects nobody."]
-        lines = [f"{len(self):,} made-up rows. {self.model}", f"cost: {paid}; remaining: {self.remaining}", *seeded]
-        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+    def _display(self) -> Display:
+        seeded = "" if self.private else " The noise was seeded: this protects nobody."
+        return Display(
+            title=f"{len(self):,} made-up rows. {self.model}.{seeded}",
+            columns=self.table.column_names,
+            rows=list(zip(*(column.to_pylist() for column in self.table.slice(0, _SHOWN).columns), strict=True)),
+            facts={
+                "cost": "nothing, it was stored" if self.replayed else str(self.cost),
+                "remaining": str(self.remaining),
+            },
+            notes=self.notes,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ from discreet.report import answers, page
 from discreet.report.display import printable, rate
 from discreet.report.html import NOTHING, Html
 from discreet.report.marginal_charts import Distance, distances, distribution
+from discreet.synthetic.domain import Bins, Calendar
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import cells
 from discreet.synthetic.quality.column_shares import ColumnShares, column_shares, worst_column
@@ -43,7 +44,7 @@ _EXTREMES = (
     "Outliers and extremes: what lies outside of declared bounds counts in the outermost bin, so that the smallest and "
     "largest values are those of the declaration."
 )
-_UNDECLARED = "Values and keys that nobody declared: they are “missing or other”."
+_UNDECLARED = "Values and keys that nobody declared and no selection found: they are “missing or other”."
 _INTERVALS = (
     "Intervals and tests that take made-up rows for people: they know nothing of the noise, and come out too narrow. "
     "Use the errors on this page, or ask the question itself under the ledger."
@@ -145,8 +146,12 @@ def _bad(model: Model, unknown: Sequence[tuple[str, str]]) -> list[str]:
     said = [_MANY.format(several=several)]
     if unknown:
         said.append(f"Pairs of columns that were not measured, {len(unknown):,} of them, which are named below.")
-    if any(detail != "the declared value" for detail in model.domain.details.values()):
-        said += [_EXTREMES, "Places within a bin: numbers and days are spread evenly there, whatever the real ones do."]
+    if any(isinstance(column, Bins | Calendar) for column in model.domain.columns.values()):
+        said.append(_EXTREMES)
+    even = [name for name, detail in model.domain.details.items() if "evenly" in detail]
+    if even:
+        named = printable(", ".join(even[:MOST_NAMED]))
+        said.append(f"Places within a bin or a piece of time: values are spread evenly there, in {named}.")
     return [*said, _UNDECLARED, _INTERVALS, _NOTHING_NEW, _NOBODY]
 
 
@@ -161,7 +166,7 @@ def _columns(columns: Sequence[ColumnShares]) -> Html:
     told = (
         "Bars: shares of the model, from which rows are drawn. Ticks: what was measured, with noise; the line through "
         "a tick holds the true share with a chance of 95 %. A bar may well differ from its tick: the model fits all "
-        "measurements together, and no count of it is negative."
+        "measurements together, is drawn a little towards even shares, and has no negative counts."
     )
     figures = [_column(column) for column in columns[:MOST_CHARTS]]
     tables = [_listed(column) for column in columns[MOST_CHARTS:]]
@@ -169,12 +174,13 @@ def _columns(columns: Sequence[ColumnShares]) -> Html:
 
 
 def _listed(column: ColumnShares) -> Html:
-    """A column as a table, with small error bars."""
-    records = [
-        {"value": s.label, "model": rate(s.share)}
-        | ({} if s.measured is None else {"measured": s.measured, "measured_low": s.low, "measured_high": s.high})
-        for s in column.shares
-    ]
+    """A column as a table, in percent, with small error bars."""
+    head = "measured, % (95 % interval)"
+    records: list[dict[str, object]] = []
+    for share in column.shares:
+        ends = zip(("", "_low", "_high"), (share.measured, share.low, share.high), strict=True)
+        measured = {f"{head}{end}": None if part is None else 100 * part for end, part in ends}
+        records.append({"value": share.label, "model": rate(share.share).replace(" ", "\u00a0"), **measured})
     caption = printable(column.name)
     return page.scrolling(answers.table(records, caption=caption), label=caption)
 
@@ -182,7 +188,7 @@ def _listed(column: ColumnShares) -> Html:
 def _column(column: ColumnShares) -> Html:
     shown = len(column.shares)
     caption = _number(column.values, "value") + (f", in {shown} lines" if shown < column.values else "")
-    caption += "." if column.is_measured else "; not measured by itself: the model has it from measurements of others."
+    caption += "." if column.is_measured else "; no measurement of single values is kept: the model has it from others."
     largest = max(column.shares, key=lambda share: share.share)
     described = f"Shares of {column.name}: {rate(largest.share)} have {largest.label}, the largest of {shown}."
     chart = distribution(column.shares) | {"title": {"text": printable(column.name)}}
