@@ -18,6 +18,7 @@ from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP
 from discreet.privacy.events import Composed, Event
+from discreet.progress import stage
 from discreet.synthetic.aim import AIM
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.domain import ColumnDomain, FrameKind
@@ -71,11 +72,10 @@ def fit_linked(
         bits: the source of noise.
     """
     promise = ApproxDP(generator.epsilon, generator.delta)
-    selections = _selections(generator, domain)
-    found: dict[str, ColumnDomain] = {
-        name: found_keys(column, rows.texts[name], selections[name], bits)
-        for name, column in unknown_columns(domain.event_domain).items()
-    }
+    selections, found = _selections(generator, domain), dict[str, ColumnDomain]()
+    for name, column in unknown_columns(domain.event_domain).items():
+        stage(f"Finding keys of {name}")
+        found[name] = found_keys(column, rows.texts[name], selections[name], bits)
     inside, outside = domain.person_names, domain.event_names
     known = domain.completed(_own(found, inside), _own(found, outside))
     first, second = _generators(generator, domain)
@@ -83,10 +83,12 @@ def fit_linked(
     how: dict[str, Any] = {"kind": kind, "bits": bits, "total": None, "promise": promise}
     texts = {name: rows.texts[inside[name]] for name in _own(found, inside)}
     alone = found_rows(rows.people, known.person_domain, texts) if texts else rows.people
+    stage(f"Learning {domain.names[0]}")
     people = first.fit_known(alone, known.person_domain, charged[0], rows_per_unit=1, **how)
     told = known.completed({name: people.domain.columns[name] for name in domain.people.columns}, {})
     whole = found_rows(rows.events, told.event_domain, rows.texts) if rows.texts else rows.events
     whole = _people_coarse(whole, known)
+    stage(f"Learning {domain.names[1]}")
     events = second.fit_known(whole, told.event_domain, charged[1], rows_per_unit=domain.most, **how)
     return LinkedModel(people=people, events=events, domain=told, event=linked_event(generator, domain))
 
