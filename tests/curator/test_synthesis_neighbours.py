@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from discreet.curator.synthesis.synthesis_plan import SynthesisPlan
-from discreet.plan.model.readings import Groups
 from discreet.privacy import ZCDP, Neighbours
 from discreet.privacy.events import Concentrated, Event
 from discreet.synthetic import aim, all_pairs, generator, measurement_log, mst, residual_contrasts
@@ -82,17 +81,16 @@ def exact_number(patch: Patch) -> None:
 
 
 def bins_of_data(patch: Patch) -> None:
-    """The first column is cut at its median."""
-    honest = SynthesisPlan.coded
+    """The first column is cut into bins of equally many rows."""
+    honest = Domain.codes
 
-    def cut(self: SynthesisPlan, groups: Groups) -> CodedRows:
-        found = honest(self, groups)
-        codes = found.codes.copy()
-        if len(codes):
-            codes[:, 0] = codes[:, 0] > np.median(codes[:, 0])
-        return CodedRows(found.sizes, codes)
+    def cut(self: Domain, *given: Any, **how: Any) -> Any:
+        codes = honest(self, *given, **how)
+        ranks = np.argsort(np.argsort(codes[:, 0], kind="stable"))
+        codes[:, 0] = ranks * next(iter(self.sizes.values())) // max(1, len(codes))
+        return codes
 
-    patch.setattr(SynthesisPlan, "coded", cut)
+    patch.setattr(Domain, "codes", cut)
 
 
 def weights_of_data(patch: Patch) -> None:

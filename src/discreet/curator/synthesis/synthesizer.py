@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged
+from discreet.curator.asking.performer import charged, costs_no_more
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows
 from discreet.errors import InternalError, InvalidParameter, QueryFailed
@@ -127,7 +127,7 @@ class Synthesizer:
                 return self._given(plan, known, wanted, Remaining.of(state.spent, state.budget), None)
         with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return self._given(plan, self._of_charge(plan, receipt), wanted, receipt.left, None)
+                return self._given(plan, self._of_charge(receipt), wanted, receipt.left, None)
             payload = self._read_and_fit(plan, receipt, wanted)
             found = self._store(plan, receipt, payload)
             return self._given(plan, found, wanted, receipt.left, receipt.cost)
@@ -237,17 +237,17 @@ class Synthesizer:
 
     def _kept(self, plan: SynthesisPlan) -> KeptTable | None:
         """Returns the newest stored table of the same kind."""
-        found = (self._read(plan, stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
+        found = (self._read(stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
         return next((kept for kept in found if kept is not None), None)
 
-    def _read(self, plan: SynthesisPlan, payload: bytes) -> KeptTable | None:
-        """Returns a stored table; None if this version of the library would have released something else.
+    def _read(self, payload: bytes) -> KeptTable | None:
+        """Returns a stored table of the same question, also if another version of the library would release otherwise.
 
-        None also if one of the two has seeded noise: what a test released must never come back as private.
+        It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
+        come back as private.
         """
         kept = KeptTable.from_json(payload)
-        same = kept.model.event == plan.event and kept.model.private is self._releaser.bits.private
-        return kept if same else None
+        return kept if kept.model.private is self._releaser.bits.private else None
 
     def _read_and_fit(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str | None:
         """Returns a table as it is kept, made of what was read for a charge.
@@ -258,10 +258,17 @@ class Synthesizer:
         """
         payload: str | None = None
         with suppress(Exception):
-            payload = self._learned(plan, receipt, rows)
+            self._check_covered(plan, receipt)
+            payload = self._learned(plan, receipt._replace(event=plan.event), rows)
         if payload is None:
             self._book.fail(receipt)
         return payload
+
+    def _check_covered(self, plan: SynthesisPlan, receipt: Receipt) -> None:
+        """Refuses a charge of another version that does not pay for what this one releases, before anything is read."""
+        account = self._book.account(plan.account)
+        if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
+            raise InternalError("A synthetic table costs more than its charge.")
 
     def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
         stage(f"Reading {plan.reading.table}")
@@ -282,16 +289,16 @@ class Synthesizer:
         """
         if payload is not None and self._book.store_answer(receipt, plan.replay_key, payload):
             return KeptTable.from_json(payload)
-        return self._of_charge(plan, receipt)
+        return self._of_charge(receipt)
 
-    def _of_charge(self, plan: SynthesisPlan, receipt: Receipt) -> KeptTable:
+    def _of_charge(self, receipt: Receipt) -> KeptTable:
         """Returns the table of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
         """
         payload = self._book.answer(receipt)
-        kept = None if payload is None else self._read(plan, payload)
+        kept = None if payload is None else self._read(payload)
         if kept is None:
             raise QueryFailed
         return kept
