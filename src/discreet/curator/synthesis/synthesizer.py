@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged
+from discreet.curator.asking.performer import charged, costs_no_more
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, checked_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows
@@ -399,8 +399,7 @@ class Synthesizer:
     def _learned(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str:
         """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
         account = self._book.account(plan.account)
-        asked, paid = (prices(each, account.budget, account.neighbours) for each in (plan.event, receipt.event))
-        if plan.event != receipt.event and not asked.covered(paid):
+        if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
             raise InternalError("A synthetic table costs more than its charge.")
         stage(f"Reading {plan.table}")
         model = plan.learned(self._engine, self._releaser)
