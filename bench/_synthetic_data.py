@@ -88,7 +88,9 @@ def nist_domain(only: Iterable[str] | None = None, *, leave: Iterable[str] = ("I
     bins = {
         "AGEP": Bins(range(0, 100, 5), missing=False),
         "DENSITY": Bins(density_edges(52_864), missing=False),
-        "PINCP": Bins([-20_000, 0, 1, *range(5_000, 100_000, 5_000), *range(100_000, 200_001, 20_000), 400_000, 1_400_000]),
+        "PINCP": Bins(
+            [-20_000, 0, 1, *range(5_000, 100_000, 5_000), *range(100_000, 200_001, 20_000), 400_000, 1_400_000]
+        ),
         "POVPIP": Bins([*range(0, 501, 25), 502]),
         "PWGTP": Bins([1, *range(20, 301, 20), 500, 2_100], missing=False),
         "WGTP": Bins([0, 1, *range(20, 301, 20), 500, 1_700], missing=False),
@@ -122,7 +124,9 @@ def _cut(rows: Rows, domain: Domain, label: tuple[str, int], seed: int) -> Discr
     order = np.random.default_rng(seed).permutation(len(rows))
     cut = len(rows) * 4 // 5
     parts = [frame_of([rows[place] for place in places], domain) for places in (order[:cut], order[cut:])]
-    return Discrete(domain=domain, train=parts[0], codes=(domain.encode(parts[0]), domain.encode(parts[1])), label=label)
+    return Discrete(
+        domain=domain, train=parts[0], codes=(domain.encode(parts[0]), domain.encode(parts[1])), label=label
+    )
 
 
 def frame_of(rows: Rows, domain: Domain) -> dict[str, Any]:

@@ -37,7 +37,9 @@ Frame = dict[str, list[Any]]
 def kmarginal_score(target: Frame, made: Frame) -> float:
     """The score of a table, 0 to 1000; without the area among the features, marginals are pairs."""
     coded = [(name, *_coded(name, target[name], made[name])) for name in target if name != AREA]
-    area = _coded(AREA, target[AREA], made[AREA]) if AREA in target else (np.zeros(_rows(target), int), np.zeros(_rows(made), int))
+    area = (np.zeros(_rows(target), int), np.zeros(_rows(made), int))
+    if AREA in target:
+        area = _coded(AREA, target[AREA], made[AREA])
     found = []
     for (_, *first), (_, *second) in combinations(coded, 2):
         sizes = [int(max(part.max() for part in parts)) + 1 for parts in (area, first, second)]

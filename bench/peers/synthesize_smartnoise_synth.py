@@ -44,7 +44,8 @@ def sampled(synthesizer: Any, columns: list[str], rows: int) -> Any:
     return made.df[columns].to_numpy()
 
 
-def main(path: str, name: str, epsilon: str, delta: str, seed: str, out: str) -> None:
+def main(words: list[str]) -> None:
+    path, name, epsilon, delta, seed, out = words
     warnings.simplefilter("ignore")
     np.random.seed(int(seed))  # noqa: NPY002 - what the peer draws its choices from; its noise has no seed
     with np.load(path) as found:
@@ -61,4 +62,4 @@ def main(path: str, name: str, epsilon: str, delta: str, seed: str, out: str) ->
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])
