@@ -112,6 +112,13 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
 
 
 def _id_text(value: Any) -> str | None:
+    try:
+        return _written(value)
+    except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is nobody's, and no error
+        return None
+
+
+def _written(value: Any) -> str | None:
     if isinstance(value, str):
         text = unicodedata.normalize("NFC", value).strip()
         return f"text {text}" if text else None
