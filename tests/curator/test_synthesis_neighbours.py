@@ -30,7 +30,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_neighbour_gives_the_same_table_from_the_same_noise(name: str) -> None:
-    for seed in range(300, 304):
+    for seed in range(300, 303):
         found = case(seed, name)
         assert complaint(found, neighbour(found, seed)) == "", seed
 

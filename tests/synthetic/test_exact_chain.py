@@ -75,7 +75,8 @@ def test_columns_alone_do_not_bring_a_chain_back() -> None:
 
 
 @pytest.mark.usefixtures("no_noise")
-@pytest.mark.parametrize("name", ["mst", *(pytest.param(name, marks=pytest.mark.slow) for name in ("aim", "allpairs"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mst", "aim", "allpairs"])
 def test_a_curator_brings_a_chain_back(name: str) -> None:
     """Through an engine, a ledger and a stored model; and rows differ from the model by rounding only."""
     rows = chain()

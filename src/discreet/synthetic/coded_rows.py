@@ -153,6 +153,13 @@ def _kept(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int
 
 def id_text(value: Any) -> str | None:
     """Returns an id as it counts; None for one of nobody."""
+    try:
+        return _written(value)
+    except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is nobody's, and no error
+        return None
+
+
+def _written(value: Any) -> str | None:
     if isinstance(value, str):
         text = unicodedata.normalize("NFC", value).strip()
         return f"text {text}" if text else None
