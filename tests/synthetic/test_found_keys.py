@@ -140,7 +140,7 @@ def test_selection_and_model_are_the_budget_exactly(make: Make, relation: Neighb
         model = made.fit(frame(400, units=200), domain=DOMAIN, unit="who", rows_per_unit=limit)
     column = model.domain.columns["city"]
     assert isinstance(column, FoundKeys)
-    rest = made._rest(Domain(DOMAIN))
+    rest = made.rest(Domain(DOMAIN))
     epsilon, delta = column.paid
     assert epsilon + Fraction(rest.epsilon) == 2
     assert delta + Fraction(rest.delta) == Fraction(1, 10**6)
@@ -160,7 +160,7 @@ def test_selection_and_model_are_the_budget_exactly(make: Make, relation: Neighb
 def test_several_columns_share_the_part() -> None:
     domain = Domain({"a": UnknownKeys(), "b": UnknownKeys(), "c": ["x"]})
     assert selection_terms(domain, 1, "1e-6") == dict.fromkeys("ab", (Fraction(1, 20), Fraction(1, 20 * 10**6)))
-    rest = Independent(epsilon=1, delta="1e-6")._rest(domain)
+    rest = Independent(epsilon=1, delta="1e-6").rest(domain)
     assert (rest.epsilon, rest.delta) == (Fraction(9, 10), Fraction(9, 10**7))
     assert selection_terms(domain, 10**9, "1e-6")["a"][0] == 1000
 

@@ -1,7 +1,6 @@
 """The curator: a steward protects tables, an analyst asks, the book is paid first.
 
-`Curator.ask` is the river: one question from its text to its answer. Each of its lines is a step of one part: catalog
-of tables, planner, book of accounts, replay of what was released, and the performer, which alone reads and adds noise.
+`Curator.ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, and the performer.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.streams import Streams
-from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, SyntheticTable
+from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, SyntheticTable, SyntheticTables
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
@@ -53,8 +52,7 @@ class Curator:
     budget together. A charge is durable before a row is read, and is never given back.
 
     Args:
-        ledger: a file of the book of accounts; "postgresql://..." for one that several machines share; ":memory:" for
-            play; or a book that is open already.
+        ledger: a file of the book; "postgresql://..." if machines share it; ":memory:" for play; or an open book.
         engine: where tables are read; else files and frames by DuckDB, embedded, and tables of a server by it.
         today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
 
@@ -239,8 +237,7 @@ class Curator:
     ) -> Explanation:
         """Explains what would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
-        What `ask` would refuse because of a budget is explained, and said to be. It takes what `ask` takes, and the
-        `rows` of an imagined group, on which the error of a mean depends.
+        What a budget refuses is said to be. It takes what `ask` takes, and the `rows` of a group, for errors of means.
         """
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
@@ -339,11 +336,10 @@ class Curator:
     ) -> Any:
         """Returns a private learner, trained on rows of one SELECT; charged before any is read. Fails as `ask` does.
 
-        Features are the columns in the order written, but for the `target`, which is learned; numbers are clipped to
-        declared bounds, and texts with declared keys become one feature for each key. A copy of the estimator, a
-        learner of `discreet.learn`, is fitted for its own epsilon and delta, with ``bounds``, ``classes``,
-        ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing. It has
-        the names of its features in `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
+        Features are the columns as written, but for the `target`, which is learned; numbers are clipped to declared
+        bounds, texts with declared keys become one feature for each key. A copy of the estimator, a learner of
+        `discreet.learn`, is fitted for its own epsilon and delta, with bounds, classes and neighbours as declared. The
+        same again is given for free. It has `columns_`, and of the call `cost_`, `remaining_`, `replayed_`, `notes_`.
 
         Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
         each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
@@ -369,9 +365,13 @@ class Curator:
         """Returns made-up rows like a table's, charged before any is read; takes what `Synthesizer.synthesize` does."""
         return self._synthesizer.synthesize(question, **how)
 
-    def plan_synthesize(self, question: str, **how: Any) -> SynthesisPrice:
-        """Returns what `synthesize` would release and cost; reads nothing, costs nothing."""
-        return self._synthesizer.price(question, **how)
+    def synthesize_tables(self, people: str, events: str, **how: Any) -> SyntheticTables:
+        """Returns made-up people and events, linked by a made-up key; as `Synthesizer.synthesize_tables` describes."""
+        return self._synthesizer.synthesize_tables(people, events, **how)
+
+    def plan_synthesize(self, question: str, events: str | None = None, **how: Any) -> SynthesisPrice:
+        """Returns what `synthesize`, or with `events` `synthesize_tables`, would release and cost, for nothing."""
+        return self._synthesizer.price(question, events, **how)
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,17 +17,17 @@ from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
 from discreet.synthetic.independent import cells_weight
 from discreet.synthetic.inference.estimation import Fit, fit
-from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, Table, cells
+from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, cells
 from discreet.synthetic.inference.junction_tree import tree_size
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, residual
 from discreet.synthetic.measurement_log import MeasurementLog, noise_event
 from discreet.synthetic.merged_values import Merge, merged_marginal, merged_zeros, rare_values
+from discreet.synthetic.pair_shrinkage import PairPrior, pair_prior
 
 MOST_PAIR_CELLS = 1 << 25
 """Of all pairs together: a public limit on memory."""
 
-_EXPECTED = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
-_COLUMNS = Fraction(1, 10)  # the part of the budget for columns by themselves
+_COLUMNS = Fraction(3, 10)  # the part of the budget for columns by themselves
 _ROUNDS = 4
 _FAILURES = 200  # pairs in a row that find no room before a round ends
 
@@ -39,16 +38,18 @@ class AllPairs(Generator):
 
     Of a budget rho:
 
-    - a tenth buys the columns by themselves, a column of n values at a share proportional to n^(2/3). Values below
-      `rare` deviations of the noise are merged to one, as in MST;
+    - three tenths buy the columns by themselves, a column of n values at a share proportional to n^(2/3): what is
+      wrong with a column is wrong with all its pairs. Values below `rare` deviations of the noise are merged to one,
+      as in MST;
     - the rest buys the residuals of all pairs (Xiao, He, Zhang, Kifer 2023): what a pair tells beyond its columns, so
       that nothing is paid for twice. A pair of n and m merged values has (n - 1) (m - 1) free numbers. Noise of
       deviation s on it costs p / s^2, p = (1 - 1/n) (1 - 1/m), and has an expected L1 norm proportional to
       n m s sqrt(p). By a Lagrange multiplier the sum of these is least where prices are proportional to
       ((n - 1) (m - 1))^(2/3);
-    - all else is post-processing, which costs nothing however often it looks. Pairs are added to a junction tree of at
-      most `most_cells` cells in a few rounds, those first from which the model so far is furthest: by the L1 distance
-      of residuals, less what noise alone would contribute. Pairs that noise explains are left out.
+    - all else is post-processing, which costs nothing however often it looks. Each pair has a prior that is fitted to
+      what was released of it (`pair_shrinkage`): it says how much of the residual to believe, cell by cell, and by how
+      much a model gains that follows it. Pairs are added to a junction tree of at most `most_cells` cells in a few
+      rounds, those first from which the model so far gains most. Pairs that noise explains are left out.
 
     Formal guarantee: that of `Generator`. Both releases are normal noise, which together are mu-GDP with mu^2 the sum
     of their mu^2, whether the second depends on what came out of the first or not (Dong, Roth, Su 2022, Corollary 3.3).
@@ -57,7 +58,8 @@ class AllPairs(Generator):
     Args:
         most_cells: the most cells of all cliques of the model: what memory and time depend on.
         rare: below how many deviations of its noise a count is rare.
-        certain: how many deviations above what noise contributes the distance of a pair shall be.
+        certain: a pair is modelled if it is more likely than independent columns by as much as a normal number that
+            is so many deviations from its mean.
 
     >>> frame = {"a": [0, 0, 1, 1] * 500, "b": [0, 0, 1, 1] * 500, "c": [0, 1] * 1000}
     >>> model = AllPairs(epsilon=10, delta=1e-9, random_state=1).fit(frame, domain=dict.fromkeys("abc", [0, 1]))
@@ -65,7 +67,7 @@ class AllPairs(Generator):
     [('a',), ('b',), ('c',), ('pairs',)]
     """
 
-    most_cells: int = 1 << 18
+    most_cells: int = 1 << 22
     rare: check.Number = 3
     certain: check.Number = 2
 
@@ -161,29 +163,47 @@ class _Choice:
     def fitted(self) -> Fit:
         """Returns the model, fitted again after each round of choices; every round may use its part of the room."""
         chosen: list[NoisyMarginal] = []
-        model = self._fit(chosen, None)
+        model = self._fit(chosen, {}, None)
+        priors = self._priors(model)
         for number in range(1, _ROUNDS + 1):
-            found = self._chosen(model, chosen, self.most_cells * number // _ROUNDS)
+            found = self._chosen(model, priors, chosen, self.most_cells * number // _ROUNDS)
             if not found:
                 continue
             chosen += found
-            model = self._fit(chosen, model)
+            model = self._fit(chosen, priors, model)
         return model
 
-    def _fit(self, chosen: Sequence[NoisyMarginal], start: Fit | None) -> Fit:
-        return fit(self.sizes, [*self.columns, *chosen], total=self.total, zeros=self.zeros, start=start)
+    def _priors(self, independent: Fit) -> dict[Attributes, PairPrior]:
+        """Returns the priors of pairs that noise does not explain."""
+        shares = {name: independent.model.marginal((name,)) for name in self.sizes}
+        found = {}
+        for pair in self.pairs:
+            first, second = pair.attributes
+            prior = pair_prior(pair, self.total * np.multiply.outer(shares[first], shares[second]))
+            if prior.evidence > self.certain**2:
+                found[pair.attributes] = prior
+        return found
 
-    def _chosen(self, model: Fit, before: Sequence[NoisyMarginal], limit: int) -> list[NoisyMarginal]:
-        """Returns further pairs for which there is room, those first that the model misses by most."""
+    def _fit(self, chosen: Sequence[NoisyMarginal], priors: Mapping[Attributes, PairPrior], start: Fit | None) -> Fit:
+        ridges = {pair.attributes: priors[pair.attributes].ridge for pair in chosen}
+        marginals = [*self.columns, *chosen]
+        return fit(self.sizes, marginals, total=self.total, zeros=self.zeros, start=start, ridges=ridges)
+
+    def _chosen(
+        self, model: Fit, priors: Mapping[Attributes, PairPrior], before: Sequence[NoisyMarginal], limit: int
+    ) -> list[NoisyMarginal]:
+        """Returns further pairs for which there is room, those first by which the model gains most."""
         taken = {marginal.attributes for marginal in before}
-        left = [pair for pair in self.pairs if pair.attributes not in taken]
+        left = [pair for pair in self.pairs if pair.attributes in priors and pair.attributes not in taken]
         tables = model.many_counts([pair.attributes for pair in left])
-        scores = [_missed(pair, table, self.certain) for pair, table in zip(left, tables, strict=True)]
-        order = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
+        gains = [
+            priors[pair.attributes].gain(pair.values - residual(table))
+            for pair, table in zip(left, tables, strict=True)
+        ]
         sets = [*taken, *(zero.attributes for zero in self.zeros)]
         found: list[NoisyMarginal] = []
         failures = 0
-        for place in order:
+        for place in sorted(range(len(left)), key=lambda place: -gains[place]):
             names = left[place].attributes
             if tree_size(self.sizes, [*sets, names]) <= limit:
                 sets.append(names)
@@ -194,18 +214,3 @@ class _Choice:
             if failures > _FAILURES:
                 break
         return found
-
-
-def _missed(pair: NoisyMarginal, counts: Table, certain: float) -> float:
-    """Returns how far a model is from a pair in the L1 norm, beyond what noise contributes; negative if it is not.
-
-    The residual's noise has the variance p sigma^2 in each cell, p the product of 1 - 1/n, and an absolute value of
-    mean sqrt(2 / pi) and variance 1 - 2 / pi times that; cells are nearly uncorrelated.
-    """
-    table = counts
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    deviation = pair.sigma * math.sqrt(math.prod(1 - 1 / size for size in table.shape))
-    found = float(np.abs(pair.values - table).sum()) - _EXPECTED * deviation * table.size
-    chance = deviation * math.sqrt((1 - 2 / math.pi) * table.size)
-    return found if found > certain * chance else -1.0

@@ -90,8 +90,13 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
     >>> len(rows_within_limit(["ann", "ann", "ann", "bob"], codes, 2))
     3
     """
+    return np.asarray(codes[places_within_limit(units, codes, rows_per_unit)])
+
+
+def places_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows_per_unit: int) -> Integers:
+    """Returns the places of the rows that `rows_within_limit` keeps, in order."""
     owners, ranks = _owners(units, len(codes))
-    return np.asarray(codes[_kept(owners, ranks, codes, rows_per_unit)])
+    return _kept(owners, ranks, codes, rows_per_unit)
 
 
 def units_of_values(
@@ -127,7 +132,7 @@ def _owners(units: Sequence[Any] | NDArray[Any], rows: int) -> tuple[Integers, I
     numbers: dict[str, int] = {}
     owners = np.full(rows, -1, dtype=np.int64)
     for row, value in enumerate(given):
-        name = _id_text(value)
+        name = id_text(value)
         if name is not None:
             owners[row] = numbers.setdefault(name, len(numbers))
     return owners, np.array([_digest(name) for name in numbers], dtype=np.int64)
@@ -146,7 +151,15 @@ def _kept(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int
     return np.asarray(np.sort(order[kept]), dtype=np.int64)
 
 
-def _id_text(value: Any) -> str | None:
+def id_text(value: Any) -> str | None:
+    """Returns an id as it counts; None for one of nobody."""
+    try:
+        return _written(value)
+    except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is nobody's, and no error
+        return None
+
+
+def _written(value: Any) -> str | None:
     if isinstance(value, str):
         text = unicodedata.normalize("NFC", value).strip()
         return f"text {text}" if text else None

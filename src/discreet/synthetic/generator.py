@@ -66,26 +66,34 @@ class Generator(ABC):
         delta: what one model may cost.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise; a whole number is a seed, for tests, and protects nobody.
+        share: the part of the budget that is spent: several models, whose shares add up to 1, keep to it together.
     """
 
     epsilon: Number
     delta: Number
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
     random_state: int | None = None
+    share: Number = 1
 
     def __post_init__(self) -> None:
         check.positive(epsilon=self.epsilon)
         check.probability(delta=self.delta)
         Neighbours(self.neighbours)
         sampling_bits(self.random_state)
+        if check.positive(share=self.share) > 1:
+            raise InvalidParameter("share", self.share, "to be at most 1", "It is a part of the budget.")
 
     @abstractmethod
     def whole_rho(self) -> Fraction:
-        """Returns the budget of zCDP that all charges add up to."""
+        """Returns the budget of zCDP that (epsilon, delta) is."""
+
+    def spent_rho(self) -> Fraction:
+        """Returns the budget of zCDP that all charges add up to: this generator's share of the whole."""
+        return self.whole_rho() * check.positive(share=self.share)
 
     def rho(self, domain: Domain) -> Fraction:
         """Returns what of it pays for the model: all but the histograms of places within bins."""
-        whole = self.whole_rho()
+        whole = self.spent_rho()
         return whole - sum(histogram_prices(domain, whole).values())
 
     @abstractmethod
@@ -112,28 +120,31 @@ class Generator(ABC):
     def _plan(self, domain: Domain) -> Event:
         terms = selection_terms(domain, self.epsilon, self.delta)
         if not terms:
-            return self._model_event(domain)
-        return Composed([*map(selection_event, terms.values()), self._rest(domain)._promise(domain)])
+            return self.model_event(domain)
+        if check.positive(share=self.share) != 1:
+            hint = "What is left for models is the same for all of them only if selections are planned together."
+            raise InvalidParameter("share", self.share, "to be 1 if keys are to be found", hint)
+        return Composed([*map(selection_event, terms.values()), self.rest(domain).promised_event(domain)])
 
-    def _model_event(self, domain: Domain) -> Event:
-        """What a model costs whose domain is known: its releases one by one, or their sum."""
-        planned, whole = self.planned(domain), self.whole_rho()
+    def model_event(self, domain: Domain) -> Event:
+        """Returns what a model costs whose domain is known: its releases one by one, or their sum."""
+        planned, whole = self.planned(domain), self.spent_rho()
         if planned is None:
             return Concentrated(whole)
         return Composed([*(noise_event(price) for price in histogram_prices(domain, whole).values()), *planned])
 
-    def _promise(self, domain: Domain) -> Event:
-        """What a model costs at most whose prices depend on how many keys were found: their sum does not.
+    def promised_event(self, domain: Domain) -> Event:
+        """Returns what a model costs at most whose prices depend on how many keys were found: their sum does not.
 
         Given what was found, all that is normal noise alone is mu-GDP with mu^2 = 2 rho together.
         """
-        event, rho = self._model_event(domain), self.whole_rho()
+        event, rho = self.model_event(domain), self.spent_rho()
         if isinstance(event, Composed) and all(isinstance(one, Gaussian) for one in event.events):
             return Gaussian(noise_multiplier=root_below(1 / (2 * rho)))
         return Concentrated(rho)
 
-    def _rest(self, domain: Domain) -> Self:
-        """The generator with what selections of keys leave of its epsilon and delta."""
+    def rest(self, domain: Domain) -> Self:
+        """Returns the generator with what selections of keys leave of its epsilon and delta."""
         terms = selection_terms(domain, self.epsilon, self.delta).values()
         if not terms:
             return self
@@ -203,7 +214,7 @@ class Generator(ABC):
         how["promise"] = ApproxDP(self.epsilon, self.delta)
         terms = selection_terms(domain, self.epsilon, self.delta)
         if not terms:
-            return self._fitted(rows, domain, self._plan(domain), **how)
+            return self.fit_known(rows, domain, self._plan(domain), **how)
         written, found = texts or {}, {}
         for name, column in unknown_columns(domain).items():
             stage(f"Finding keys of {name}")
@@ -211,9 +222,9 @@ class Generator(ABC):
             found[name] = found_keys(column, written[name], selection, bits)
         known = domain.completed(found)
         coded = found_rows(rows, known, written)
-        return self._rest(domain)._fitted(coded, known, self._plan(domain), **how)
+        return self.rest(domain).fit_known(coded, known, self._plan(domain), **how)
 
-    def _fitted(
+    def fit_known(
         self,
         rows: CodedRows,
         domain: Domain,
@@ -225,8 +236,19 @@ class Generator(ABC):
         total: float | None,
         promise: ApproxDP,
     ) -> Model:
-        """Returns a model of a domain of which all keys are known, charged as an event says."""
-        planned, rho, whole = self._model_event(domain), self.rho(domain), self.whole_rho()
+        """Returns a model of a domain of which all keys are known.
+
+        Args:
+            rows: fine codes, within the limit.
+            domain: whose codes they are.
+            event: what is charged for it.
+            rows_per_unit: the limit.
+            kind: the library of frames that are drawn.
+            bits: the source of noise.
+            total: the number of rows, if it is public.
+            promise: the (epsilon, delta) that all that is released together keeps to.
+        """
+        planned, rho, whole = self.model_event(domain), self.rho(domain), self.spent_rho()
         limits: dict[str, Any] = {"neighbours": self.neighbours, "rows_per_unit": rows_per_unit, "bits": bits}
         log, charges, known = MeasurementLog(rho=rho, before=whole - rho, **limits), [], domain
         if rho < whole:

@@ -85,7 +85,8 @@ def _maker(asked: Mapping[str, Any]) -> str:
     if "fit" in asked:
         return f"{asked['fit']['class']} fitted to "
     if "synthesize" in asked:
-        return f"synthetic table by {asked['synthesize']['generator']} of "
+        made = asked["synthesize"]
+        return f"synthetic table{'s' if 'people' in made else ''} by {made['generator']} of "
     return ""
 
 

@@ -6,12 +6,13 @@ Everything here follows from the text, the declarations and what the caller says
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import check, synthetic
 from discreet.curator.catalog.declarations import Terms, declaration
@@ -26,7 +27,8 @@ from discreet.curator.synthesis.declared_domain import (
 )
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.execution import nobodys
+from discreet.measurement.program.execution import Reader, nobodys
+from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
@@ -36,9 +38,11 @@ from discreet.plan.model.relations import Reached, Table, children
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.sql.training_rows import TrainingRows
-from discreet.synthetic.coded_rows import CodedRows
-from discreet.synthetic.domain import Domain
+from discreet.synthetic import Model
+from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
+from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.domain.text_keys import is_key
 from discreet.synthetic.found_keys import Texts, key_selection, selection_terms, unknown_columns
 from discreet.synthetic.generator import Generator
@@ -47,6 +51,8 @@ from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT
 __all__ = ["BINS", "SynthesisPlan", "synthesis"]
 
 VERSION = 1
+SEVERAL_ROWS = 2
+"""The version of tables of people with several rows, whose equal rows counted once before."""
 
 _KNOWN: dict[str, type[Generator]] = {
     name.lower(): each
@@ -92,20 +98,27 @@ class SynthesisPlan:
 
     @property
     def reading(self) -> Reading:
-        """How many people have each row of keys and steps.
+        """How many people have each row of keys and steps; where each may have several, whose they are as well.
 
-        A person with several different rows keeps as many as they may have, by the keyed rule of groups; equal rows of
-        one person count once. So one person has at most `rows_per_unit` rows, whatever they hold.
+        A person with several different rows keeps as many as they may have, by the keyed rule of groups. Equal rows of
+        one person are counted up to the limit, and `coded` keeps no more than it of all of them.
         """
+        keys, most = tuple(column.key for column in self.columns), self.rows_per_unit
         unit = self.rows.schema.unit
-        limit = None if unit is None else Bounding(unit=unit, groups=self.rows_per_unit, rows=1, salt=self.salt)
+        limit = None if unit is None else Bounding(unit=unit, groups=most, rows=most, salt=self.salt)
         return Reading(
             table=self.table,
             source=self.rows.relation,
-            keys=tuple(column.key for column in self.columns),
+            keys=(*self._whose, *keys),
             bounding=limit,
             statistics=(Statistic(kind="rows"),),
         )
+
+    @property
+    def _whose(self) -> tuple[Column, ...]:
+        """The id of whose row it is, as the engine counts it, if a person may have several."""
+        unit = self.rows.schema.unit
+        return (Column(unit, self.rows.schema.columns[unit].type),) if unit and self.rows_per_unit > 1 else ()
 
     def key_reading(self, name: str) -> Reading:
         """How many people have each text of a column whose keys are to be found.
@@ -113,8 +126,9 @@ class SynthesisPlan:
         A person with more different texts than they may have rows keeps as many, by the same keyed rule.
         """
         (key,) = (column.key for column in self.columns if column.name == name)
-        known = call("not", call("is_null", key))
-        return replace(self.reading, keys=(key,), where=known, statistics=(Statistic(kind="units"),))
+        known, reading = call("not", call("is_null", key)), self.reading
+        limit = None if reading.bounding is None else replace(reading.bounding, rows=1)
+        return replace(reading, keys=(key,), where=known, bounding=limit, statistics=(Statistic(kind="units"),))
 
     def coded(self, groups: Groups, people: Mapping[str, Groups]) -> tuple[CodedRows, dict[str, Texts]]:
         """Returns all rows as fine codes of the domain, and the texts of columns whose keys are to be found.
@@ -123,14 +137,28 @@ class SynthesisPlan:
             groups: what was read; no row is one like any other.
             people: what was read of the texts of such columns.
         """
-        values = list(zip(*groups, strict=True)) if groups else [()] * len(self.columns)
+        whose, *values = list(zip(*groups, strict=True)) if groups else [()] * len(self.reading.keys)
+        if not self._whose:
+            values = [whose, *values]
         decoded = {column.name: column.decode(each) for column, each in zip(self.columns, values, strict=True)}
         texts = {name: _texts(decoded[name], found) for name, found in people.items()}
         decoded |= {name: found.numbers(decoded[name]).tolist() for name, found in texts.items()}
         counts = np.array([count for (count,) in groups.values()], dtype=np.int64)
         codes = self.domain.codes(decoded, fine=True)
-        sizes = self.domain.fine_sizes | {name: found.size for name, found in texts.items()}
-        return CodedRows(sizes, np.repeat(codes, counts, axis=0)), texts
+        sizes, rows = self.domain.fine_sizes, np.repeat(codes, counts, axis=0)
+        if self._whose:
+            owners = np.repeat(unit_names(whose, self.salt), counts)
+            rows = rows_within_limit(owners, rows, self.rows_per_unit)
+        return CodedRows(sizes | {name: found.size for name, found in texts.items()}, rows), texts
+
+    def learned(self, engine: Reader, releaser: Releaser) -> Model:
+        """Reads what was paid for, and returns a model of it."""
+        people = {name: engine.read(self.key_reading(name)) for name in self.selections}
+        coded, texts = self.coded(engine.read(self.reading), people)
+        stage(f"Fitting {type(self.generator).__name__}")
+        how = {"rows_per_unit": self.rows_per_unit, "kind": FrameKind.PYARROW, "texts": texts}
+        model: Model = releaser.model(self.generator, coded, self.domain, **how)
+        return model
 
     # ------------------------------------------------------------------------------------------------------ identity
 
@@ -138,7 +166,8 @@ class SynthesisPlan:
     def question(self) -> str:
         """What is asked, as the ledger keeps it."""
         made: dict[str, Any] = {"generator": type(self.generator).__name__, "parameters": _parameters(self.generator)}
-        made |= {"domain": json.loads(self.domain.to_json()), "version": VERSION}
+        version = VERSION if self.rows_per_unit == 1 else SEVERAL_ROWS
+        made |= {"domain": json.loads(self.domain.to_json()), "version": version}
         form = {**json.loads(canonical(self._asked)), "synthesize": made}
         return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -188,7 +217,7 @@ class SynthesisPlan:
         said = []
         if self.rows.schema.unit is not None:
             people = self.rows.schema.people or "unit"
-            said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted; equal rows of one count once.")
+            said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted.")
             said.append(nobodys(people, "counted"))
         said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
         said += [
@@ -263,6 +292,14 @@ def _check_payable(domain: Domain, budget: Loss) -> None:
         raise InvalidParameter(f"domain of {unknown[0]}", "UnknownKeys", "to be paid from a budget with a delta", hint)
 
 
+def unit_names(units: Sequence[Any], salt: str) -> NDArray[np.str_]:
+    """Returns a text for each id that an engine gave: of different ids different ones, mixed with an account secret.
+
+    The rule that keeps some rows of a unit ranks them by it; ids are counted by the engine's own rule.
+    """
+    return np.array([sha256(f"{salt} {unit!a}".encode()).hexdigest() for unit in units], dtype=np.str_)
+
+
 def _texts(values: Iterable[Any], people: Groups) -> Texts:
     """The texts of a column, and how many people each counts for."""
     units = {str(text): count for (text,), (count,) in people.items() if is_key(text)}
@@ -284,7 +321,7 @@ def generator_of(
             raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
         found = Terms.of(epsilon, delta, budget)
         if not found.delta:
-            hint = "Generators add normal noise: ask the steward for a budget with a delta, or zCDP."
+            hint = "Generators add normal noise: pass delta=1e-9, say. A budget of an epsilon alone cannot pay it."
             raise InvalidParameter("delta", delta or 0, "to be positive", hint)
         return _KNOWN[given.lower()](epsilon=found.epsilon, delta=found.delta, neighbours=neighbours)
     if type(given) not in _KNOWN.values():

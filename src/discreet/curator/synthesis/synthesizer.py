@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged
+from discreet.curator.asking.performer import charged, costs_no_more
 from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, checked_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows
 from discreet.errors import InternalError, InvalidParameter, QueryFailed
 from discreet.lazy import load, pa
@@ -24,10 +25,16 @@ from discreet.progress import Progress, stage, telling
 from discreet.sql.examples import quoted
 
 if TYPE_CHECKING:
+    from discreet.curator.synthesis.linked_plan import LinkedPlan
     from discreet.curator.synthesis.synthesis_plan import SynthesisPlan
     from discreet.synthetic import Domain
 
-__all__ = ["SynthesisPrice", "Synthesizer", "SyntheticTable"]
+    AnyPlan: TypeAlias = SynthesisPlan | LinkedPlan
+
+__all__ = ["SynthesisPrice", "Synthesizer", "SyntheticTable", "SyntheticTables"]
+
+Kept = TypeVar("Kept", KeptTable, KeptTables)
+Draw = Callable[[Any], KeptTable | KeptTables]
 
 _WHAT = "A synthetic table"
 
@@ -120,23 +127,100 @@ class Synthesizer:
         """
         plan = self.plan(question, analyst=analyst, project=project, **how)
         wanted = checked_rows(rows, len(plan.columns))
+
+        def draw(model: Any) -> KeptTable:
+            return KeptTable.drawn(model, wanted, self._releaser.bits)
+
+        kept, left, cost = self._made(plan, KeptTable, draw, analyst=analyst, key=key, project=project)
+        return self._given(plan, kept, wanted, left, cost)
+
+    @telling
+    def synthesize_tables(
+        self,
+        people: str,
+        events: str,
+        *,
+        rows: int | None = None,
+        analyst: str = OWNER,
+        key: str | None = None,
+        project: str = "",
+        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
+        **how: Any,
+    ) -> SyntheticTables:
+        """Returns made-up people and their events, linked by a made-up key; charged before anything is read.
+
+        The same again gives the stored tables for nothing; another number of people is drawn from the stored models,
+        for nothing as well, and is not kept.
+
+        Args:
+            people: the table with a row of attributes for each, by its name or as one SELECT of columns.
+            events: the table of their events, of the same account.
+            rows: how many people to make up; None is the private estimate of how many there are.
+            analyst: who asks, and pays from their cap.
+            key: an idempotency key, as for `ask`.
+            project: whose cap it counts against, beside the analyst's and the account's.
+            progress: is called with the name of every stage that begins.
+            how: as `plan_tables` takes it.
+
+        Raises:
+            UnsupportedQuery: if a column has no public values, or a SELECT is of several protected tables.
+            InvalidParameter: if the tables are of different accounts or people, or an argument is outside its domain.
+                All else as for `ask`.
+        """
+        plan = self.plan_tables(people, events, analyst=analyst, project=project, **how)
+        wanted = checked_people(rows, plan.linked)
+
+        def draw(model: Any) -> KeptTables:
+            return KeptTables.drawn(model, plan.key, wanted, self._releaser.bits)
+
+        kept, left, cost = self._made(plan, KeptTables, draw, analyst=analyst, key=key, project=project)
+        if wanted is not None and wanted != kept.rows:
+            kept = draw(kept.model)
+        return SyntheticTables(
+            people=pa.table(dict(kept.people)),
+            events=pa.table(dict(kept.events)),
+            key=plan.key,
+            names=plan.linked.names,
+            model=kept.model,
+            cost=left.loss * 0 if cost is None else cost,
+            remaining=left,
+            event=kept.model.event,
+            replayed=cost is None,
+            notes=plan.notes,
+            private=kept.model.private,
+        )
+
+    def _made(
+        self, plan: AnyPlan, keeps: type[Kept], draw: Draw, *, analyst: str, key: str | None, project: str
+    ) -> tuple[Kept, Remaining, Loss | None]:
+        """Returns what is kept, what remains, and what was charged for it; None if nothing was."""
         state = self._book.admit(plan.account, analyst, project)
         if not self._book.is_charged(analyst, key):
-            known = self._kept(plan)
+            known = self._kept(plan, keeps)
             if known is not None:
-                return self._given(plan, known, wanted, Remaining.of(state.spent, state.budget), None)
+                return known, Remaining.of(state.spent, state.budget), None
         with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return self._given(plan, self._of_charge(receipt), wanted, receipt.left, None)
-            payload = self._read_and_fit(plan, receipt, wanted)
-            found = self._store(plan, receipt, payload)
-            return self._given(plan, found, wanted, receipt.left, receipt.cost)
+                return self._of_charge(receipt, keeps), receipt.left, None
+            payload = self._read_and_fit(plan, receipt, draw)
+            return self._store(plan, receipt, payload, keeps), receipt.left, receipt.cost
 
-    def price(self, question: str, *, analyst: str = OWNER, project: str = "", **how: Any) -> SynthesisPrice:
-        """Returns what `synthesize` would release and cost; reads nothing, costs nothing. Takes what it takes."""
+    def price(
+        self, question: str, events: str | None = None, *, analyst: str = OWNER, project: str = "", **how: Any
+    ) -> SynthesisPrice:
+        """Returns what `synthesize`, or with `events` `synthesize_tables`, would release and cost.
+
+        Reads nothing, costs nothing. Takes what they take.
+        """
+        if events is not None:
+            linked = self.plan_tables(question, events, analyst=analyst, project=project, **how)
+            return self._price(linked, self._kept(linked, KeptTables), analyst=analyst, project=project)
         plan = self.plan(question, analyst=analyst, project=project, **how)
+        return self._price(plan, self._kept(plan, KeptTable), analyst=analyst, project=project)
+
+    def _price(self, plan: AnyPlan, kept: object | None, *, analyst: str, project: str) -> SynthesisPrice:
         account, balance = self._book.account(plan.account), self._book.balance(plan.account)
-        free, refusal = self._kept(plan) is not None, None
+        free, refusal = kept is not None, None
         if not free:
             refusal = self._book.refusal(account.name, plan.event, analyst=analyst, project=project)
         return SynthesisPrice(
@@ -178,7 +262,7 @@ class Synthesizer:
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
             within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
                 histogram for which a tenth of the budget is paid.
-            rows_per_unit: how many different rows of a unit are kept at most; the noise grows with it.
+            rows_per_unit: how many rows of a unit are kept at most; the noise grows with it.
             analyst: who asks.
             project: whose cap it counts against.
 
@@ -211,6 +295,49 @@ class Synthesizer:
             check_readable(reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         return replace(found, sql=text)
 
+    def plan_tables(
+        self,
+        people: str,
+        events: str,
+        *,
+        domain: Mapping[str, Any] | None = None,
+        forbidden: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
+        rows_per_unit: int | None = None,
+        **how: Any,
+    ) -> LinkedPlan:
+        """Returns two synthetic tables of the same people with everything they are made from.
+
+        Args:
+            people: as for `synthesize_tables`.
+            events: as for `synthesize_tables`.
+            domain: for each of the two tables, by its name, what `plan` takes.
+            forbidden: likewise: rules about columns of one table.
+            rows_per_unit: how many events of a unit are kept at most, and drawn; the noise grows with it. As many as
+                the table of events was declared with, unless it is given.
+            how: epsilon, delta, generator, bins, within, analyst, project, as `plan` takes them.
+
+        Raises:
+            UnsupportedQuery: if the rows of one cannot be synthesized privately.
+            InvalidParameter: if an argument is refused, or the tables are not of the same people.
+            NotPermitted: if the analyst may not ask.
+        """
+        linked = load("discreet.curator.synthesis.linked_plan", _WHAT)
+        names = [self._table(check.instance(str, people=people)), self._table(check.instance(str, events=events))]
+        domains, rules = _by_table("domain", domain, names), _by_table("forbidden", forbidden, names)
+        limit = self._catalog.schemas[names[1]].limits.rows if rows_per_unit is None else rows_per_unit
+        plans = [
+            self.plan(text, domain=domains.get(name), forbidden=rules.get(name, ()), rows_per_unit=most, **how)
+            for text, name, most in ((people, names[0], 1), (events, names[1], limit))
+        ]
+        found: LinkedPlan = linked.linked_plan(*plans)
+        for reading in found.readings:
+            check_readable(reading, self._catalog.schemas)
+        return found
+
+    def _table(self, question: str) -> str:
+        """The protected table that a question is about."""
+        return self._catalog.parse_rows(self._select(question)).schema.name
+
     def _select(self, question: str) -> str:
         """A SELECT as it is; of a table's name, one of all its columns but those that say whose row it is."""
         if len(question.split()) > 1 and question not in self._catalog.schemas:
@@ -241,21 +368,21 @@ class Synthesizer:
             name=plan.table,
         )
 
-    def _kept(self, plan: SynthesisPlan) -> KeptTable | None:
+    def _kept(self, plan: AnyPlan, keeps: type[Kept]) -> Kept | None:
         """Returns the newest stored table of the same kind."""
-        found = (self._read(stored.payload) for stored in reversed(self._book.stored(plan.replay_key)))
+        found = (self._read(stored.payload, keeps) for stored in reversed(self._book.stored(plan.replay_key)))
         return next((kept for kept in found if kept is not None), None)
 
-    def _read(self, payload: bytes) -> KeptTable | None:
+    def _read(self, payload: bytes, keeps: type[Kept]) -> Kept | None:
         """Returns a stored table, also if another version of the library would release otherwise.
 
         It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
         come back as private.
         """
-        kept = KeptTable.from_json(payload)
+        kept = keeps.from_json(payload)
         return kept if kept.model.private is self._releaser.bits.private else None
 
-    def _read_and_fit(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str | None:
+    def _read_and_fit(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str | None:
         """Returns a table as it is kept, made of what was read for a charge.
 
         Returns:
@@ -264,47 +391,50 @@ class Synthesizer:
         """
         payload: str | None = None
         with suppress(Exception):
-            payload = self._learned(plan, receipt, rows)
+            payload = self._learned(plan, receipt, draw)
         if payload is None:
             self._book.fail(receipt)
         return payload
 
-    def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
+    def _learned(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str:
         """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
         account = self._book.account(plan.account)
-        asked, paid = (prices(each, account.budget, account.neighbours) for each in (plan.event, receipt.event))
-        if plan.event != receipt.event and not asked.covered(paid):
+        if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
             raise InternalError("A synthetic table costs more than its charge.")
-        stage(f"Reading {plan.reading.table}")
-        people = {name: self._engine.read(plan.key_reading(name)) for name in plan.selections}
-        coded, texts = plan.coded(self._engine.read(plan.reading), people)
-        stage(f"Fitting {type(plan.generator).__name__}")
-        kind = load("discreet.synthetic.domain", _WHAT).FrameKind.PYARROW
-        how = {"rows_per_unit": plan.rows_per_unit, "kind": kind, "texts": texts}
-        model = self._releaser.model(plan.generator, coded, plan.domain, **how)
+        stage(f"Reading {plan.table}")
+        model = plan.learned(self._engine, self._releaser)
         if model.event != plan.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         stage("Drawing rows")
-        return KeptTable.drawn(model, rows, self._releaser.bits).to_json()
+        return draw(model).to_json()
 
-    def _store(self, plan: SynthesisPlan, receipt: Receipt, payload: str | None) -> KeptTable:
+    def _store(self, plan: AnyPlan, receipt: Receipt, payload: str | None, keeps: type[Kept]) -> Kept:
         """Keeps a table, durably, and returns what was kept, and nothing beside it.
 
         Raises:
             QueryFailed: if the charge ended without one.
         """
         if payload is not None and self._book.store_answer(receipt, plan.replay_key, payload):
-            return KeptTable.from_json(payload)
-        return self._of_charge(receipt)
+            return keeps.from_json(payload)
+        return self._of_charge(receipt, keeps)
 
-    def _of_charge(self, receipt: Receipt) -> KeptTable:
+    def _of_charge(self, receipt: Receipt, keeps: type[Kept]) -> Kept:
         """Returns the table of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
         """
         payload = self._book.answer(receipt)
-        kept = None if payload is None else self._read(payload)
+        kept = None if payload is None else self._read(payload, keeps)
         if kept is None:
             raise QueryFailed
         return kept
+
+
+def _by_table(role: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """What is said for each of two tables."""
+    told = {} if given is None else given
+    if not isinstance(told, Mapping) or not set(told) <= set(names):
+        hint = f"Pass e.g. {role}={{{names[0]!r}: ..., {names[1]!r}: ...}}."
+        raise InvalidParameter(role, told, f"to be a dict by table, of {' and '.join(names)}", hint)
+    return told

@@ -138,8 +138,8 @@ class KeptTable:
 
     def to_json(self) -> str:
         """Returns both as text."""
-        columns = {name: [_written(value) for value in column] for name, column in self.columns.items()}
-        return json.dumps({"format": FORMAT, "model": json.loads(self.model.to_json()), "table": columns})
+        model = json.loads(self.model.to_json())
+        return json.dumps({"format": FORMAT, "model": model, "table": plain_values(self.columns)})
 
     @classmethod
     def from_json(cls, text: bytes | str) -> KeptTable:
@@ -153,8 +153,7 @@ class KeptTable:
             if found["format"] != FORMAT:
                 raise KeyError("format")
             model = load("discreet.synthetic", "A synthetic table").Model.from_json(json.dumps(found["model"]))
-            domains, rows = model.domain.columns, found["table"]
-            columns = {name: _read(rows[name], days=_are_days(domain)) for name, domain in domains.items()}
+            columns = read_values(model.domain.columns, found["table"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidParameter):
                 raise
@@ -192,6 +191,16 @@ def checked_rows(rows: int | None, columns: int) -> int | None:
         hint = "Ask for fewer, and draw any number of others by sample(rows), for nothing."
         raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a book keeps", hint)
     return rows
+
+
+def plain_values(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Returns columns as plain data for JSON."""
+    return {name: [_written(value) for value in column] for name, column in columns.items()}
+
+
+def read_values(domains: Mapping[str, Any], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Returns the columns that `plain_values` wrote, of which days are known by their domains."""
+    return {name: _read(columns[name], days=_are_days(domain)) for name, domain in domains.items()}
 
 
 def _are_days(domain: Any) -> bool:

@@ -17,6 +17,8 @@ from discreet.errors import InvalidParameter
 from discreet.synthetic.domain.column_domains import MOST_VALUES, Codes, ColumnDomain, Floats, day_of
 
 _HINT = "Pass e.g. Calendar('year_month', years=(2019, 2024)) or Calendar('weekday')."
+_NUMBERS = (int, float, np.integer, np.floating)
+_NO_NUMBERS = (bool, np.timedelta64)  # which are numbers by their types
 _ROUND = {"month": 12, "weekday": 7}
 _PER_YEAR = {"year": 1, "quarter": 4, "year_month": 12}
 _PARTS = (*_PER_YEAR, "day", *_ROUND)
@@ -90,7 +92,7 @@ class Calendar(ColumnDomain):
         return np.fromiter((self._place(value) for value in given), dtype=np.int64, count=len(given))
 
     def _place(self, value: Any) -> int:
-        if self.years is None and isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        if self.years is None and isinstance(value, _NUMBERS) and not isinstance(value, _NO_NUMBERS):
             known = range(1, _ROUND[self.part] + 1)
             return known.index(int(value)) if value in known else -1
         day = day_of(value)

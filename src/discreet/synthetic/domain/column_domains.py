@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -423,6 +424,8 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
+        if not isinstance(value, int | Fraction):
+            return math.nan
         return math.inf if value > 0 else -math.inf
     except Exception:  # noqa: BLE001 - whatever is no number is missing, and no error
         return math.nan

@@ -21,7 +21,9 @@ from discreet.synthetic.domain.calendar_parts import Calendar
 from discreet.synthetic.domain.column_domains import Bins, Codes, ColumnDomain, Keys
 from discreet.synthetic.domain.frame_columns import FrameKind, columns_of, frame_of
 from discreet.synthetic.domain.text_keys import FoundKeys, UnknownKeys
+from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.factors import Factor
+from discreet.synthetic.inference.junction_tree import junction_tree, tree_size
 
 Rule = Mapping[str, frozenset[int]]
 """Codes by column: a row that has one of them in each of these columns cannot occur."""
@@ -30,6 +32,9 @@ MOST_COLUMNS = 1 << 10
 MOST_RULES = 1 << 10
 MOST_FORBIDDEN = 1 << 22
 """Cells of the table of columns that rules are about."""
+
+MOST_TOGETHER = 1 << 24
+"""Cells of all cliques of columns that rules connect: a public limit on memory."""
 
 _DOMAIN = "Pass e.g. domain={'sex': ['F', 'M'], 'age': range(0, 100, 5)}; it is public, never read from the data."
 _FORBIDDEN = "Pass e.g. forbidden=[{'age': range(0, 15), 'status': ['married']}]."
@@ -73,6 +78,7 @@ class Domain:
         for factor in self.zeros():
             if not np.isfinite(factor.logs).any():
                 raise InvalidParameter("forbidden", factor.attributes, "to leave something possible", _FORBIDDEN)
+        _check_together(self.sizes, self.zeros())
 
     @classmethod
     def of(cls, domain: Any, *, forbidden: Iterable[Mapping[str, Any]] = ()) -> Domain:
@@ -93,6 +99,26 @@ class Domain:
         """Returns the same domain with what was released about some columns; their codes, and rules, stay."""
         made = Domain(dict(self.columns) | dict(columns))
         assign(made, forbidden=self.forbidden)
+        return made
+
+    def renamed(self, names: Mapping[str, str]) -> Domain:
+        """Returns the same domain with other names of columns."""
+        made = Domain({names[name]: column for name, column in self.columns.items()})
+        rules = tuple({names[name]: codes for name, codes in rule.items()} for rule in self.forbidden)
+        assign(made, forbidden=rules)
+        return made
+
+    def beside(self, other: Domain) -> Domain:
+        """Returns the domain of rows with the columns of both, and the rules of both.
+
+        Raises:
+            InvalidParameter: if a column is in both.
+        """
+        both = [name for name in self.columns if name in other.columns]
+        if both:
+            raise InvalidParameter("domain", both[0], "to be a column of one table only", _DOMAIN)
+        made = Domain(dict(self.columns) | dict(other.columns))
+        assign(made, forbidden=self.forbidden + other.forbidden)
         return made
 
     @property
@@ -224,6 +250,21 @@ def _rule(rule: Any, columns: Mapping[str, ColumnDomain]) -> Rule:
     if not all(found.values()):
         raise InvalidParameter("forbidden", rule, "to name values of each column", _FORBIDDEN)
     return found
+
+
+def _check_together(sizes: Mapping[str, int], zeros: Sequence[Factor]) -> None:
+    """Refuses rules of which each leaves something possible, and all together nothing: no model has such rows."""
+    sets = [zero.attributes for zero in zeros]
+    own = {name: size for name, size in sizes.items() if any(name in names for names in sets)}
+    if not own:
+        return
+    if tree_size(own, sets) > MOST_TOGETHER:
+        told = f"to have at most {MOST_TOGETHER:,} combinations of values in columns that rules connect"
+        raise InvalidParameter("forbidden", list(own), told, _FORBIDDEN)
+    try:
+        BeliefPropagation(junction_tree(own, sets), (), zeros)
+    except InvalidParameter:
+        raise InvalidParameter("forbidden", list(own), "to leave something possible together", _FORBIDDEN) from None
 
 
 def _from_dict(column: Mapping[str, Any]) -> ColumnDomain:

@@ -72,7 +72,7 @@ class Calibrated:
         if found is None:
             found = reduction(clique, inside, inside, tree.sizes)(self.tables[index])
             if conditional:
-                found = _conditional(found, cells(tree.separators[index], tree.sizes))
+                found = conditional_table(found, cells(tree.separators[index], tree.sizes))
             if found.size <= _KEPT:
                 sums[index, inside, conditional] = found
         return inside, found
@@ -98,7 +98,7 @@ class Calibrated:
         return sorted(alive)
 
 
-def _conditional(table: Table, rows: int) -> Table:
+def conditional_table(table: Table, rows: int) -> Table:
     """Returns a table whose first axes are the separator, each line divided by its sum; impossible lines stay 0."""
     lines = table.reshape(rows, -1)
     sums = lines.sum(axis=1, keepdims=True)

@@ -11,7 +11,9 @@ one of largest entropy. With T > 0 its dual has no constraints: with p proportio
 
 which is the likelihood of a log-linear model with a ridge. The primal value at p(theta) exceeds the dual one by
 exactly sum g^2 / (2 s^2) (expand the square and use T log Z = T H(p) + T theta . M p): a certificate of how far the
-measured marginals are from the best ones, since L is strongly convex in them with modulus 1 / s^2.
+measured marginals are from the best ones, since L is strongly convex in them with modulus 1 / s^2. Where residuals are
+measured, theta, y and g are projected on what they tell, and the excess is at most that, since the largest value of
+g . x - x S x / 2 over a subspace is at most that over all x, S the diagonal matrix of T s^2.
 """
 
 from __future__ import annotations
@@ -126,7 +128,7 @@ def quasi_newton(problem: Problem, start: Table, *, gap: float, evaluations: int
 def _at(problem: Problem, ridge: Table, weights: Table, theta: Table) -> _Point:
     log_total, raw = problem.marginals(theta)
     marginals = problem.project(raw)
-    pull = ridge * theta
+    pull = problem.project(ridge * theta)
     value = log_total - float(theta @ problem.measured) + 0.5 * float(pull @ theta)
     gradient = marginals - problem.measured + pull
     return _Point(theta, value, gradient, marginals, float(weights @ gradient**2))

@@ -17,7 +17,7 @@ from discreet.synthetic.inference.calibrated_tree import Calibrated
 from discreet.synthetic.inference.convex_solvers import Problem, Solution, followed, mirror_descent
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, Table
 from discreet.synthetic.inference.junction_tree import JunctionTree, junction_tree
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total, residual
 
 _Key = tuple[frozenset[str], bool]
 _PATH = 10.0  # a weight of entropy at which any start is near enough, and the step from there to smaller ones
@@ -78,6 +78,7 @@ def fit(
     tolerance: float = 0.01,
     evaluations: int = 1000,
     entropy: float = 1.0,
+    ridges: Mapping[Attributes, Table] | None = None,
 ) -> Fit:
     """Returns the model whose marginals are closest to noisy ones, in units of their noise.
 
@@ -102,6 +103,8 @@ def fit(
         tolerance: how precise the fit shall be.
         evaluations: the most passes of belief propagation.
         entropy: T is this times total / (the largest sigma), where p has total 1.
+        ridges: for some residual marginals a positive table R, in rows: a cell whose log potential is t is moved from
+            its measured value by R t, so that R (the largest sigma) / `entropy` stands for sigma^2.
 
     Raises:
         InvalidParameter: if there is no marginal, one does not match the sizes, or zeros leave nothing.
@@ -121,7 +124,7 @@ def fit(
     tree = junction_tree(sizes, [*(m.attributes for m in given), *(z.attributes for z in zeros), *cliques])
     measured = [m.transposed(tree.ordered(m.attributes)) for m in combined(given) if not m.is_total]
     propagation = BeliefPropagation(tree, [m.attributes for m in measured], zeros)
-    problem = _problem(propagation, measured, rows, entropy)
+    problem = _problem(propagation, measured, rows, entropy, ridges or {})
     theta = _start(propagation, measured, start)
     unit = 0.5 * propagation.length  # what noise alone contributes to the loss
     if solver is Solver.MIRROR_DESCENT:
@@ -185,17 +188,26 @@ def _check_shapes(sizes: Sizes, shapes: Iterable[tuple[Attributes, tuple[int, ..
 
 
 def _problem(
-    propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], total: float, entropy: float
+    propagation: BeliefPropagation,
+    measured: Sequence[NoisyMarginal],
+    total: float,
+    entropy: float,
+    ridges: Mapping[Attributes, Table],
 ) -> Problem:
     """Returns the problem in probabilities; each measured table is moved to the total, which no model can change."""
     project = _Projection(propagation, measured)
     values, deviations = np.empty(propagation.length), np.empty(propagation.length)
+    largest = max((marginal.sigma for marginal in measured), default=1.0)
+    more = {frozenset(names): Factor(names, table) for names, table in ridges.items()}
     for part, marginal in zip(propagation.slices, measured, strict=True):
         share = marginal.values.reshape(-1) / total
         values[part] = share if marginal.residual else share + (1 - share.sum()) / share.size
         deviations[part] = marginal.sigma / total
-    largest = max((marginal.sigma for marginal in measured), default=1.0) / total
-    return Problem(propagation, project(values), deviations, project, entropy / largest)
+        ridge = more.get(frozenset(marginal.attributes)) if marginal.residual else None
+        if ridge is not None:
+            table = ridge.transposed(marginal.attributes).logs.reshape(-1)
+            deviations[part] = np.sqrt(table * largest / entropy) / total
+    return Problem(propagation, project(values), deviations, project, entropy * total / largest)
 
 
 class _Projection:
@@ -210,10 +222,7 @@ class _Projection:
             return vector
         vector = vector.copy()
         for part, shape in self._parts:
-            table = vector[part].reshape(shape)
-            for axis in range(len(shape)):
-                table = table - table.mean(axis=axis, keepdims=True)
-            vector[part] = table.reshape(-1)
+            vector[part] = residual(vector[part].reshape(shape)).reshape(-1)
         return vector
 
 

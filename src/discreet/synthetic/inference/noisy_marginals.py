@@ -116,3 +116,15 @@ def estimated_total(marginals: Iterable[NoisyMarginal]) -> float:
     weights = np.array([1 / (marginal.values.size * marginal.sigma**2) for marginal in telling])
     totals = np.array([marginal.total for marginal in telling])
     return max(1.0, float(weights @ totals / weights.sum()))
+
+
+def residual(table: Table) -> Table:
+    """Returns what a table tells beyond smaller ones: itself less its means along each axis.
+
+    >>> residual(np.array([[5.0, 1.0], [2.0, 2.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table

@@ -40,7 +40,7 @@ def sample_rows(model: Calibrated, rows: int, *, bits: Bits | None = None) -> di
         group = np.zeros(rows, dtype=np.int64)
         for known in before:
             group = group * model.tree.sizes[known] + columns[known]
-        columns[name] = _drawn(table.reshape(-1, model.tree.sizes[name]), group, bits)
+        columns[name] = drawn_values(table.reshape(-1, model.tree.sizes[name]), group, bits)
     return {name: columns[name] for name in model.tree.sizes}
 
 
@@ -54,7 +54,7 @@ def _conditionals(model: Calibrated) -> Iterator[tuple[Attributes, str, Table]]:
             yield before, clique[place], joint
 
 
-def _drawn(table: Table, group: Column, bits: Bits | None) -> Column:
+def drawn_values(table: Table, group: Column, bits: Bits | None) -> Column:
     """Returns a value for each row, given the line of the table that the row belongs to."""
     order = np.argsort(group + uniforms(group.size, bits=bits) / 2)  # by group, which a half cannot change by rounding
     lines, sizes = np.unique(group, return_counts=True)

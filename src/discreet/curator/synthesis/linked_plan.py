@@ -1,0 +1,201 @@
+"""Two synthetic tables of the same people before their charge: which rows of both are read, and what they cost.
+
+Everything here follows from the texts, the declarations and what the caller says in public; nothing is read or spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from discreet.curator.catalog.declarations import declaration
+from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, unit_names
+from discreet.errors import InvalidParameter
+from discreet.measurement.program.execution import Reader, nobodys
+from discreet.measurement.releases.releaser import Releaser
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Bounding, Groups, Reading
+from discreet.privacy.events import Event
+from discreet.progress import stage
+from discreet.synthetic.domain import Domain, FrameKind
+from discreet.synthetic.generator import Generator
+from discreet.synthetic.linked.linked_domain import LinkedDomain, LinkedRows, UnitColumns, linked_rows
+from discreet.synthetic.linked.linked_generator import LinkedGenerator, check_selections, linked_event
+from discreet.synthetic.linked.linked_model import LinkedModel
+
+_ACCOUNT = "Tables of one account are about the same people: protect(..., account=...)."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedPlan:
+    """Two synthetic tables with everything they are made from.
+
+    Args:
+        people: the table of people.
+        events: the table of their events.
+        linked: what rows of both may be.
+        event: what will be released.
+        key: the name of the made-up key in both tables.
+    """
+
+    people: SynthesisPlan
+    events: SynthesisPlan
+    linked: LinkedDomain
+    event: Event
+    key: str = field(default="id")
+
+    @property
+    def account(self) -> str:
+        """The account that pays."""
+        return self.people.account
+
+    @property
+    def generator(self) -> Generator:
+        """The generator whose budget both models share."""
+        return self.people.generator
+
+    @property
+    def domain(self) -> Domain:
+        """What an event, and whose it is, may be."""
+        return self.linked.event_domain
+
+    @property
+    def table(self) -> str:
+        """The tables that are read."""
+        return " and ".join(self.linked.names)
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def readings(self) -> tuple[Reading, Reading]:
+        """What is read of people, one row of each, and of events, each with whose they are."""
+        return _reading(self.people, 1), _reading(self.events, self.linked.most)
+
+    def coded(self, people: Groups, events: Groups) -> LinkedRows:
+        """Returns the rows of both tables as codes, within the limits of each unit."""
+        return linked_rows(self.linked, _columns(self.people, people), _columns(self.events, events))
+
+    def learned(self, engine: Reader, releaser: Releaser) -> LinkedModel:
+        """Reads what was paid for, and returns models of it."""
+        coded = self.coded(*(engine.read(reading) for reading in self.readings))
+        stage(f"Fitting {type(self.generator).__name__}")
+        learner = LinkedGenerator(self.generator)
+        model: LinkedModel = releaser.model(learner, coded, self.linked, kind=FrameKind.PYARROW)
+        return model
+
+    # ------------------------------------------------------------------------------------------------------ identity
+
+    @property
+    def question(self) -> str:
+        """What is asked, as the ledger keeps it: the events, and in what is synthesized the people."""
+        found, people = json.loads(self.events.question), json.loads(self.people.question)
+        found["synthesize"] |= {"people": people, "most": self.linked.most, "key": self.key}
+        return json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def replay_key(self) -> str:
+        """The key under which they are kept: of both tables, their order, the generator and the limit."""
+        tables = [[declaration(plan.schemas[name]), plan.schemas[name].version] for plan, name in self._tables]
+        parts = [self.question, tables, self.people.replay_key, self.events.replay_key]
+        return f"synthesize two:{sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    @property
+    def _tables(self) -> list[tuple[SynthesisPlan, str]]:
+        return [(self.people, self.people.table), (self.events, self.events.table)]
+
+    @property
+    def request(self) -> ChargeRequest:
+        """The charge for both."""
+        return ChargeRequest(
+            account=self.account,
+            event=self.event,
+            question=self.question,
+            replay_key=self.replay_key,
+            terms="",
+            sql=f"{self.people.sql}; {self.events.sql}",
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits and domains mean for the tables; functions of public facts."""
+        (people, events), most = self.linked.names, self.linked.most
+        unit = self.people.rows.schema.people or "unit"
+        said = [f"One row of {people} and at most {most} row(s) of {events} per {unit} are counted."]
+        said.append(f"Rows of {events} count for those who have a row of {people}.")
+        said.append(nobodys(unit, "counted"))
+        for name, domain in (people, self.linked.people), (events, self.linked.events):
+            known = domain.details.items()
+            said += [f"{name}.{column}: {detail}." for column, detail in known if detail != "the declared value"]
+        said += [
+            f"{name}: a key is found if the noisy number of those who have it reaches {threshold}."
+            for name, threshold in check_selections(self.generator, self.linked).items()
+        ]
+        said.append(f"{self.key} is made up: it tells which rows belong together, and nothing else.")
+        said.append("What is missing, or not among a column's public values, is None.")
+        return tuple(said)
+
+
+def linked_plan(people: SynthesisPlan, events: SynthesisPlan) -> LinkedPlan:
+    """Returns two synthetic tables before their charge, made of one of each.
+
+    Raises:
+        InvalidParameter: if the tables are not of the same people, or of one account, or the generator is refused.
+    """
+    for role, plan in (("people", people), ("events", events)):
+        if plan.rows.schema.unit is None:
+            hint = "Each of its rows is a person of its own: protect it with unit=... to say whose rows they are."
+            raise InvalidParameter(role, plan.table, "to have a column that says whose a row is", hint)
+    if people.account != events.account:
+        told = f"to be of the account {people.account!r}, as {people.table}"
+        raise InvalidParameter("events", events.table, told, _ACCOUNT)
+    if _unit(people).type is not _unit(events).type:
+        told = f"to have ids of the type {_unit(people).type.value}, as {people.table}"
+        raise InvalidParameter("events", events.table, told, "Declare the same type for both, types={...}.")
+    names = (people.table, events.table)
+    linked = LinkedDomain(people=people.domain, events=events.domain, names=names, most=events.rows_per_unit)
+    found = LinkedPlan(
+        people=people,
+        events=events,
+        linked=linked,
+        event=linked_event(people.generator, linked),
+        key=_key(people, events),
+    )
+    check_selections(found.generator, linked)  # a limit that is too large for the budget is refused now
+    return found
+
+
+def _key(people: SynthesisPlan, events: SynthesisPlan) -> str:
+    """The name of the unit's own column, or another that no column has."""
+    taken = {*people.domain.columns, *events.domain.columns}
+    own = people.schemas[people.table].unit or ""
+    names = [*([own] if own.isidentifier() else []), "id"]
+    while names[-1] in taken:
+        names.append(f"{names[-1]}_")
+    return next(name for name in names if name not in taken)
+
+
+def _unit(plan: SynthesisPlan) -> Column:
+    unit = plan.rows.schema.unit or ""
+    return Column(unit, plan.rows.schema.columns[unit].type)
+
+
+def _reading(plan: SynthesisPlan, most: int) -> Reading:
+    """All rows that a unit may have, with whose they are, as the engine counts ids."""
+    whose = _unit(plan)
+    limit = Bounding(unit=whose.name, groups=most, rows=most, salt=plan.salt)
+    keys = (whose, *(column.key for column in plan.columns))
+    return replace(plan.reading, keys=keys, bounding=limit)
+
+
+def _columns(plan: SynthesisPlan, groups: Groups) -> UnitColumns:
+    """The rows that were read, one by one."""
+    lines = [line for line, (count,) in groups.items() for _ in range(count)]
+    whose, *values = list(zip(*lines, strict=True)) if lines else [()] * (len(plan.columns) + 1)
+    columns: Mapping[str, Any] = {
+        column.name: column.decode(each) for column, each in zip(plan.columns, values, strict=True)
+    }
+    return UnitColumns(unit_names(whose, plan.salt).tolist(), columns)
