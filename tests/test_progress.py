@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.progress_bar import ProgressBar
 
 from discreet import attacks
 from discreet.cli import audits, output
@@ -13,7 +17,7 @@ from discreet.curator import Curator
 from discreet.learn import LogisticRegression
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
-from discreet.progress import stage, telling, told_to
+from discreet.progress import Stage, stage, telling, told_to
 from discreet.sql.frame import count
 from tests.cli.clinic import COUNT, write
 
@@ -137,3 +141,28 @@ def test_a_terminal_shows_stages_and_a_pipe_does_not(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "[b]visits[/b]" in shown.err
+
+
+def test_what_is_spent_is_told_in_words_and_as_a_number() -> None:
+    told: list[Stage] = []
+    with told_to(told.append):  # type: ignore[arg-type]  # a stage is a text
+        stage("Measuring", spent=0.5)
+        stage("Fitting")
+    assert told == ["Measuring (50 % of the budget spent)", "Fitting"]
+    assert [one.spent for one in told] == [0.5, None]
+    again = pickle.loads(pickle.dumps(told[0]))
+    assert (again, again.spent) == (told[0], 0.5)
+
+
+def test_a_terminal_has_a_bar_from_the_first_share_on() -> None:
+    bar = ProgressBar(total=1.0, completed=0.0, width=10)
+    console = Console(width=60, file=io.StringIO(), force_terminal=True)
+    with console.capture() as shown:
+        console.print(output._stage_line("Reading visits", bar))
+        bar.completed = 0.5
+        console.print(output._stage_line("Measuring \x1b[31m", bar))
+    first, second = shown.get().splitlines()
+    assert "Reading visits" in first
+    assert "━" not in first
+    assert "━" in second
+    assert r"Measuring \x1b[31m" in second

@@ -1,8 +1,9 @@
 """What is being done, as names of stages, told to whoever listens.
 
-A stage is named when it begins. Which stages there are follows from the question and the declarations; no share of the
-work, no size and no duration is told, since those would tell how many rows there are. Nobody listens unless somebody
-asks to: `progress=` of the curator's methods, the status line of a terminal, or
+A stage is named when it begins. Which stages there are follows from the question, the declarations and what was
+released; no share of the work, no size and no duration is told, since those would tell how many rows there are. What
+spends a budget bit by bit tells how much of it is spent. Nobody listens unless somebody asks to: `progress=` of the
+curator's methods, the status line of a terminal, or
 
 >>> with told_to(print):
 ...     stage("Reading visits")
@@ -15,10 +16,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 Progress = Callable[[str], object]
 """Takes the name of a stage that begins; what it returns or raises changes nothing."""
+
+
+class Stage(str):
+    """The name of a stage, which says in words how much of a budget is spent, where that is known.
+
+    Attributes:
+        spent: the same as a number from 0 to 1, for whoever draws a bar; None if it is not known.
+
+    >>> Stage("Measuring age", 0.25)
+    'Measuring age (25 % of the budget spent)'
+    """
+
+    __slots__ = ("spent",)
+    spent: float | None
+
+    def __new__(cls, name: str, spent: float | None = None) -> Self:
+        """Returns the name, with the share in words."""
+        made = super().__new__(cls, name if spent is None else f"{name} ({100 * spent:.0f} % of the budget spent)")
+        made.spent = spent
+        return made
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (str(self),)
+
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -26,12 +51,17 @@ Result = TypeVar("Result")
 _LISTENER: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
 
-def stage(name: str) -> None:
-    """Tells that a stage begins."""
+def stage(name: str, *, spent: float | None = None) -> None:
+    """Tells that a stage begins.
+
+    Args:
+        name: what begins.
+        spent: how much of its budget is spent, from 0 to 1, where a budget is spent bit by bit.
+    """
     listener = _LISTENER.get()
     if listener is not None:
         with suppress(Exception):  # between a charge and its answer, a listener's mistake must cost nothing
-            listener(name)
+            listener(Stage(name, spent))
 
 
 def unheard(name: str) -> None:

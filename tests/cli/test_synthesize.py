@@ -9,8 +9,25 @@ import pyarrow.parquet
 import pytest
 
 from tests.cli.clinic import run
+from tests.report.reader import Page
 
 QUICK = ("synthesize", "visits", "--epsilon", "1", "--generator", "independent")
+
+
+def told_history() -> str:
+    return " ".join(run("history").out.split())
+
+
+def test_a_page_is_written_beside_the_table(clinic: Path) -> None:
+    told = run(*QUICK, "--out", "fake.csv", "--report", "fake.html")
+    assert told.code == 0, told.err
+    assert "What they are good for, and what not: fake.html." in told.out
+    page = Page((clinic / "fake.html").read_text(encoding="utf-8"))
+    assert all(link.startswith("#") for link in page.fetched)
+    assert "Synthetic table visits" in page.text("h1")
+    again = run(*QUICK, "--out", "again.csv", "--report", "again.html")
+    assert "cost: nothing, it was stored" in again.out
+    assert (clinic / "again.html").read_bytes() == (clinic / "fake.html").read_bytes()
 
 
 def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
@@ -26,7 +43,7 @@ def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
     assert pyarrow.parquet.read_table(clinic / "again.parquet").equals(first)
     assert run(*QUICK, "--out", "fake.csv", "--rows", "17").code == 0
     assert pyarrow.csv.read_csv(clinic / "fake.csv").num_rows == 17
-    assert "SELECT ward, age, charge FROM visits" in run("history").out
+    assert "charge synthetic table by Independent of SELECT ward, age, charge FROM visits" in told_history()
     assert run("report", "--out", "report.html").code == 0
     assert run("verify").code == 0
 
@@ -39,6 +56,8 @@ def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
         (("--out", "fake.csv", "--generator", "gan"), 2),
         (("--out", "fake.csv", "--domain", "none.toml"), 2),
         (("--out", "fake.csv", "--epsilon", "100"), 3),
+        (("--out", "fake.csv", "--report", "fake.pdf"), 2),
+        (("--out", "fake.csv", "--report", "no/where.html"), 2),
     ],
 )
 @pytest.mark.usefixtures("clinic")
@@ -52,5 +71,22 @@ def test_a_file_of_domains(clinic: Path) -> None:
     (clinic / "domain.toml").write_text('ward = ["A", "B"]\n[age]\nbins = [0, 40, 120]\n', encoding="utf-8")
     told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
     assert told.code == 0, told.err
-    (clinic / "domain.toml").write_text("ward = 3\n", encoding="utf-8")
-    assert run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml").code == 2
+
+
+def test_places_within_bins_and_keys_that_are_found_are_asked_for_in_a_file(clinic: Path) -> None:
+    declared = 'ward = {unknown_keys = 5, other = "elsewhere"}\nage = {bins = [0, 40, 120], within = "histogram"}\n'
+    (clinic / "domain.toml").write_text(declared, encoding="utf-8")
+    told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
+    assert told.code == 0, told.err
+    assert "found by a private selection" in told.out
+    assert set(pyarrow.csv.read_csv(clinic / "fake.csv").column("ward").to_pylist()) <= {"A", "B", "C", "elsewhere", ""}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["ward = 3", "ward = {bins = [0, 1], keys = ['A']}", "ward = {keys = ['A'], years = [2, 3]}"],
+)
+def test_a_file_that_declares_something_else_is_refused(clinic: Path, declared: str) -> None:
+    (clinic / "domain.toml").write_text(f"{declared}\n", encoding="utf-8")
+    told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
+    assert (told.code, "unknown_keys = 100" in " ".join(told.err.split())) == (2, True)

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from discreet.learn.linear.loss_functions import Loss, hinge, logistic
 from discreet.learn.linear.noisy_descent import (
-    CLIP,
     FEWEST,
     MORE_STEPS,
     MOST,
     MOST_DRAWN,
     STEPS,
-    Comparison,
     Descent,
     Schedule,
-    prior_margins,
 )
+from discreet.learn.linear.placed_rows import CLIP, prior_margins
+from discreet.learn.linear.surveyed_fit import Comparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import ONE
 from discreet.mechanisms import Gaussian, KNorm

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from discreet.audit import distinguish
 from discreet.errors import InvalidParameter
 from discreet.learn import LinearSVC, LogisticRegression
-from discreet.learn.linear.noisy_descent import GradientDescent
+from discreet.learn.linear.surveyed_fit import SurveyedFit
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
@@ -69,13 +69,14 @@ def test_other_methods_learn_too(kind: type[Any], method: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", list(Neighbours))
-def test_without_a_delta_gradients_are_pure(kind: type[Any], relation: Neighbours) -> None:
+def test_without_a_delta_fits_are_pure(kind: type[Any], relation: Neighbours) -> None:
     X, y = simulated(5000)
     model = kind(epsilon=2, delta=0, norm_bound=1, classes=[0, 1], neighbours=relation, random_state=1).fit(X, y)
     assert model.privacy_spent_ == PureDP(2)
     assert model.event_ == model.plan_event(3)
     assert model.score(X, y) > best(X, y) - 0.01
-    assert clone(model).set_params(method="gradient").fit(X, y).coef_.tolist() == model.coef_.tolist()
+    method = "objective" if kind is LogisticRegression else "gradient"
+    assert clone(model).set_params(method=method).fit(X, y).coef_.tolist() == model.coef_.tolist()
 
 
 def test_output_perturbation_without_a_delta_is_there_for_those_who_ask() -> None:
@@ -178,7 +179,7 @@ def test_pure_steps_that_are_chosen_cost_what_was_planned(
     X, y = simulated(count)
     spy = Spy(monkeypatch)
     model = LogisticRegression(
-        epsilon=3, delta=0, norm_bound=1, classes=[0, 1], fit_intercept=intercept, random_state=1
+        epsilon=3, delta=0, norm_bound=1, classes=[0, 1], method="gradient", fit_intercept=intercept, random_state=1
     ).fit(X, y)
     drawn = [mechanism.epsilon for mechanism in spy.drawn]
     last = drawn[-1:] if intercept else []
@@ -258,11 +259,11 @@ def test_a_survey_that_is_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyP
     """The mutant that tells of a survey with the noise of a comparison: what was drawn is more than what was told."""
     X, y = simulated(50)
 
-    def told(self: GradientDescent) -> events.Event:
+    def told(self: SurveyedFit) -> events.Event:
         assert self.comparison is not None
-        return events.Composed([self.comparison.event, self.schedule.event, self.comparison.event])
+        return events.Composed([self.comparison.event, self.method.event, self.comparison.event])
 
-    monkeypatch.setattr(GradientDescent, "event", property(told))
+    monkeypatch.setattr(SurveyedFit, "event", property(told))
     spy = Spy(monkeypatch)
     model = LogisticRegression(norm_bound=1, classes=[0, 1], steps=7, random_state=1).fit(X, y)
     assert not pays_for(model.event_, spy, 7)

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.learn import LinearSVC, LogisticRegression
-from discreet.learn.linear.noisy_descent import COMPARISON_SHARE, Comparison, Descent
+from discreet.learn.linear.noisy_descent import Descent
 from discreet.learn.linear.row_summary import Survey
+from discreet.learn.linear.surveyed_fit import COMPARISON_SHARE, Comparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits

@@ -51,10 +51,10 @@ def test_the_slow_way_is_as_certain_as_the_quick_one(loss: Loss, monkeypatch: py
     rows, codes = table(*CORNERS), np.arange(len(CORNERS)) % 4 - 1
     objective = Objective(loss=loss, ridge=2.0, features=2)
     quick = objective.minimiser(rows, codes)
-    monkeypatch.setattr(minimise._Problem, "quick", lambda _: np.full((loss.outputs, 2), 7.0))
+    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.full((loss.outputs, 2), 7.0))
     slow = objective.minimiser(rows, codes)
     assert np.linalg.norm(quick - slow) <= 2 * objective.tolerance / objective.ridge
-    monkeypatch.setattr(minimise._Problem, "quick", lambda _: np.full((loss.outputs, 2), np.nan))
+    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.full((loss.outputs, 2), np.nan))
     assert (objective.minimiser(rows, codes) == slow).all()
 
 
@@ -63,8 +63,8 @@ def test_the_error_of_gradients_is_far_above_what_is_seen() -> None:
     rows = np.stack([np.arange(5000) % 2897, -np.arange(5000) % 2890], axis=1).astype(np.int64)
     objective = Objective(loss=logistic(2), ridge=1.0, features=2)
     weights = np.array([[3.0, -2.0]])
-    problem = minimise._Problem(objective, rows / RADIUS, codes, 0.0)
-    backwards = minimise._Problem(objective, rows[::-1] / RADIUS, codes[::-1], 0.0)
+    problem = minimise.Problem(objective, rows / RADIUS, codes, 0.0)
+    backwards = minimise.Problem(objective, rows[::-1] / RADIUS, codes[::-1], 0.0)
     gap = float(np.linalg.norm(problem.gradient(weights) - backwards.gradient(weights)))
     assert gap <= objective.error(4.0, 5000) < 1e-5
     assert objective.tolerance >= 2 * objective.error(2 * objective.furthest, minimise.MOST_ROWS)
@@ -177,7 +177,7 @@ def test_too_loose_a_minimiser_would_be_seen(monkeypatch: pytest.MonkeyPatch) ->
     """The mutant that skips the certificate: a point that is far away passes for the minimiser."""
     objective = Objective(loss=logistic(2), ridge=1.0, features=2)
     rows, codes = table((RADIUS, 0)), np.array([1])
-    monkeypatch.setattr(minimise._Problem, "quick", lambda _: np.array([[0.0, 0.0]]))
+    monkeypatch.setattr(minimise.Problem, "quick", lambda _: np.array([[0.0, 0.0]]))
     honest = objective.minimiser(rows, codes)
     monkeypatch.setattr(Objective, "error", lambda *_: -10.0)
     broken = objective.minimiser(rows, codes)

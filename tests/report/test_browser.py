@@ -15,6 +15,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import Budget, Unit, events
 from discreet.report import finding, page
 from discreet.report.finding import Comparison, Finding, Trial
+from discreet.synthetic import MST
 from tests.report.test_readable import CHARTS
 
 chromium = pytest.importorskip("tests.service.page.chromium")
@@ -46,9 +47,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     trials = Trial(defence="no defence", epsilon=None, finding=raw), Trial(defence="epsilon 1", epsilon=1, finding=weak)
     compared = Comparison(trials=trials, ceiling=((0.1, 0.15), (1, 0.3), (10, 0.9)))
     (folder / "attack.html").write_text(finding.finding_page(compared), encoding="utf-8")
+    frame = {f"column number {n}": [place % (n + 3) for place in range(400)] for n in range(4)}
+    generator = MST(epsilon=1, delta=1e-6, random_state=1)
+    model = generator.fit(frame, domain={name: range(40) for name in frame})
+    (folder / "synthetic.html").write_text(model.to_html(), encoding="utf-8")
     return [
         write_robust({"outliers": found}, folder),
-        *(folder / f"{name}.html" for name in ("book", "charts", "attack")),
+        *(folder / f"{name}.html" for name in ("book", "charts", "attack", "synthetic")),
     ]
 
 

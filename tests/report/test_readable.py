@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.report import charts, comparison_charts, page, time_charts
+from discreet.report import charts, comparison_charts, marginal_charts, page, time_charts
 from discreet.report.charts import Point, Spec, at_width
 from discreet.report.render import FONT, NARROW, Scheme, config, svg
 from tests.cases import every
@@ -32,6 +32,15 @@ CHARTS: dict[str, Spec] = {
     "rates": comparison_charts.rates({"found": (0.5, 0.4, 0.6)}, {"chance": 0.1}, headline="h", across="people"),
     "paid": comparison_charts.paid_and_used({"SELECT COUNT(*) FROM visits": 1.0, "x" * 90: 0.5}, headline="Passed"),
     "burn-down": time_charts.burn_down(BUDGETS, now=NOW, headline="90 % is left"),
+    "distribution": marginal_charts.distribution(
+        [
+            marginal_charts.Share(label="a value of many words", share=0.7, measured=0.6, low=0.4, high=0.8),
+            marginal_charts.Share(label="missing or other", share=0.3, measured=None, low=0, high=0),
+        ]
+    ),
+    "distances": marginal_charts.distances(
+        [marginal_charts.Distance(label="age and ward", distance=0.1, noise=0.05, low=0.02, high=0.2)]
+    ),
     "dots": charts.dots([Point(label="a ward with a rather long name", value=3, low=1, high=9)], title="visits"),
 }
 _TEXT = re.compile(r"<text ([^>]*)>([^<]+)</text>")

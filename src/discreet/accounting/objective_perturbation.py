@@ -95,16 +95,18 @@ def left_over(epsilon: check.Number, *, curvature: check.Number, regularisation:
     return left
 
 
-def pure_regularisation(epsilon: check.Number, *, curvature: check.Number) -> Fraction:
-    """Returns the least Lambda at which the Jacobian takes no more than half of epsilon.
+def pure_regularisation(
+    epsilon: check.Number, *, curvature: check.Number, part: check.Number = Fraction(1, 2)
+) -> Fraction:
+    """Returns the least Lambda at which the Jacobian takes no more than a part of epsilon, half of it unless given.
 
-    It is s / (e^(epsilon / 2) - 1), rounded up.
+    It is s / (e^(part epsilon) - 1), rounded up.
 
     >>> round(float(pure_regularisation(1, curvature=0.25)), 6)
     0.385374
     """
-    budget = check.positive(epsilon=epsilon)
-    growth = Fraction(lower(lambda digits: Enclosure.of(budget / 2, digits).exp() - 1))
+    budget = check.positive(epsilon=epsilon) * check.share(part=part)
+    growth = Fraction(lower(lambda digits: Enclosure.of(budget, digits).exp() - 1))
     return check.positive(curvature=curvature) / growth
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import say, stages
+from discreet.cli.output import say, stages, write_page
 from discreet.cli.questions import Analyst, Delta, Project
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
@@ -18,7 +18,16 @@ from discreet.lazy import load, pq
 from discreet.ledger import OWNER
 
 _FORMS = (".parquet", ".csv")
-_DOMAIN = "For each column a list of keys, or {bins = [0, 10, 20]}, or {calendar = 'year_month', years = [2020, 2024]}."
+_DOMAIN = (
+    "For each column a list of keys, or {bins = [0, 10, 20]}, or {bins = [0, 10, 20], within = 'histogram'}, or "
+    "{calendar = 'year_month', years = [2020, 2024]}, or {unknown_keys = 100}."
+)
+_KINDS = {
+    "keys": ("Keys", {"missing"}),
+    "bins": ("Bins", {"missing", "whole", "within"}),
+    "calendar": ("Calendar", {"years", "missing"}),
+    "unknown_keys": ("UnknownKeys", {"other", "missing"}),
+}
 
 
 def synthesize(
@@ -36,6 +45,9 @@ def synthesize(
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Into how many declared bounds are cut; 16 unless given.")] = None,
     rows_per_unit: Annotated[int, typer.Option(help="How many rows of one unit count at most.")] = 1,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page: columns, worst pairs, what it is good for.", dir_okay=False)
+    ] = None,
     analyst: Analyst = OWNER,
     project: Project = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
@@ -44,6 +56,8 @@ def synthesize(
     """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
     if out.suffix not in _FORMS or not out.parent.is_dir():
         raise InvalidParameter("--out", str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
+    if report is not None:
+        _check_report(report)
     known = None if domain is None else _domains(domain)
     with stages("Synthesizing"), Curator.from_config(config, opening=False) as curator:
         made = curator.synthesize(
@@ -65,7 +79,19 @@ def synthesize(
         hint = "The table is kept: the same command with another --out writes it for free."
         raise InvalidParameter("--out", str(out), "to be a file that can be written", hint) from None
     say(f"{len(made):,} rows written to {out}.")
+    if report is not None:
+        with stages("Drawing charts"):
+            page = made.to_html()
+        write_page(page, report, "--report")
+        say(f"What they are good for, and what not: {report}.")
     typer.echo(str(made))
+
+
+def _check_report(path: Path) -> None:
+    """Refuses a page that could not be written, or not be drawn, before anything is charged."""
+    if path.suffix != ".html" or not path.parent.is_dir():
+        raise InvalidParameter("--report", str(path), "to end with .html, in a folder that is there")
+    load("vl_convert", "Drawing a chart")
 
 
 def _write(table: Any, out: Path) -> None:
@@ -89,11 +115,10 @@ def _domains(path: Path) -> dict[str, Any]:
 
 
 def _domain(name: str, declared: Any) -> Any:
-    synthetic = load("discreet.synthetic", "A domain")
-    if isinstance(declared, list):
-        return synthetic.Keys(declared)
-    if isinstance(declared, Mapping) and set(declared) == {"bins"}:
-        return synthetic.Bins(declared["bins"])
-    if isinstance(declared, Mapping) and set(declared) in ({"calendar"}, {"calendar", "years"}):
-        return synthetic.Calendar(declared["calendar"], years=declared.get("years"))
-    raise InvalidParameter("--domain", name, "to have public values", _DOMAIN)
+    """Returns the domain of a column: a list of keys, or one kind of values with its options."""
+    given = {"keys": declared} if isinstance(declared, list) else declared
+    kinds = [kind for kind in _KINDS if kind in given] if isinstance(given, Mapping) else []
+    if len(kinds) != 1 or set(given) - {kinds[0]} - _KINDS[kinds[0]][1]:
+        raise InvalidParameter("--domain", name, "to have public values", _DOMAIN)
+    made = getattr(load("discreet.synthetic", "A domain"), _KINDS[kinds[0]][0])
+    return made(given[kinds[0]], **{option: value for option, value in given.items() if option != kinds[0]})

@@ -69,7 +69,7 @@ class AIM(Generator):
         check.integer(degree=self.degree, at_least=1, at_most=8)
         check.integer(most_cells=self.most_cells, at_least=1)
 
-    def rho(self, domain: Domain) -> Fraction:  # noqa: ARG002  # the same for all domains
+    def whole_rho(self) -> Fraction:
         """Returns the zCDP of the budget."""
         return concentrated_budget(self.epsilon, self.delta)
 

@@ -75,7 +75,7 @@ class AllPairs(Generator):
         check.not_negative(rare=self.rare)
         check.not_negative(certain=self.certain)
 
-    def rho(self, domain: Domain) -> Fraction:  # noqa: ARG002  # the same for all domains
+    def whole_rho(self) -> Fraction:
         """Returns mu^2 / 2 of the budget."""
         mu = 1 / accounting.gaussian_sigma(self.epsilon, self.delta)
         return mu * mu / 2

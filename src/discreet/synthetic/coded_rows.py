@@ -90,16 +90,51 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
     >>> len(rows_within_limit(["ann", "ann", "ann", "bob"], codes, 2))
     3
     """
+    owners, ranks = _owners(units, len(codes))
+    return np.asarray(codes[_kept(owners, ranks, codes, rows_per_unit)])
+
+
+def units_of_values(
+    units: Sequence[Any] | NDArray[Any] | None, values: Integers, count: int, rows_per_unit: int
+) -> Integers:
+    """Returns how many units have each of the values below a count; one unit counts for no more than its limit.
+
+    Formal guarantee: which of a unit's different values count is a function of that unit's id and values alone, by the
+    rule of `rows_within_limit`. To take the unit away takes 1 from at most `rows_per_unit` numbers.
+
+    Args:
+        units: whose each value is; None if each is of a unit of its own.
+        values: numbers of at least 0; those from `count` on do not count.
+        count: how many there are.
+        rows_per_unit: the limit.
+
+    >>> units_of_values(["ann", "ann", "ann", "bob"], np.array([0, 0, 1, 0]), 2, 2)
+    array([2, 1])
+    """
+    if units is None:
+        return np.bincount(values[values < count], minlength=count).astype(np.int64)
+    owners, ranks = _owners(units, len(values))
+    pairs = np.unique(np.stack([owners, values], axis=1)[(owners >= 0) & (values < count)], axis=0)
+    kept = _kept(pairs[:, 0], ranks, pairs[:, 1:], rows_per_unit)
+    return np.bincount(pairs[kept, 1], minlength=count).astype(np.int64)
+
+
+def _owners(units: Sequence[Any] | NDArray[Any], rows: int) -> tuple[Integers, Integers]:
+    """Returns for each row the number of its unit, -1 for nobody, and for each unit a digest of its id."""
     if isinstance(units, np.ndarray) and units.dtype.kind == "f":
         raise InvalidParameter("unit", "a column of floats", "to be texts or whole numbers", _UNIT)
     given = units.tolist() if isinstance(units, np.ndarray) else units
     numbers: dict[str, int] = {}
-    owners = np.full(len(codes), -1, dtype=np.int64)
+    owners = np.full(rows, -1, dtype=np.int64)
     for row, value in enumerate(given):
         name = _id_text(value)
         if name is not None:
             owners[row] = numbers.setdefault(name, len(numbers))
-    ranks = np.array([_digest(name) for name in numbers], dtype=np.int64)
+    return owners, np.array([_digest(name) for name in numbers], dtype=np.int64)
+
+
+def _kept(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int) -> Integers:
+    """Returns the places of the rows that are kept, in order."""
     order = np.lexsort((*codes.T[::-1], owners))
     order = order[owners[order] >= 0]
     owned = owners[order]
@@ -108,7 +143,7 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
     place = np.arange(owned.size) - np.repeat(starts, lengths)
     total = np.repeat(lengths, lengths)
     kept = (total <= rows_per_unit) | ((place * rows_per_unit + ranks[owned]) % total >= total - rows_per_unit)
-    return np.asarray(codes[np.sort(order[kept])])
+    return np.asarray(np.sort(order[kept]), dtype=np.int64)
 
 
 def _id_text(value: Any) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.lazy import load
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.noise.experiment import uniforms
-from discreet.privacy import Neighbours, events
+from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.synthetic.coded_rows import Integers
 from discreet.synthetic.domain import Domain, FrameKind
@@ -25,7 +26,8 @@ from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 from discreet.synthetic.inference.row_sampler import sample_rows
 from discreet.synthetic.merged_values import Merge, merged_zeros
 
-FORMAT = "discreet synthetic model 1"
+FORMAT = "discreet synthetic model 2"
+_FIRST = "discreet synthetic model 1"  # did not keep marginals whose values were merged afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,6 +43,8 @@ class Model:
         neighbours: the relation.
         rows_per_unit: how many rows of one unit were kept at most.
         measurements: the noisy marginals, over merged values where values were merged.
+        promise: the (epsilon, delta) that the generator keeps to; None of a text of the first version.
+        unmerged: noisy marginals as they were released, of columns whose values were merged by what they said.
         rows: the private estimate of the number of rows, at least 1, or the number that was given; with a limit on
             rows per unit it is about those that were kept.
         kind: the library of the frame that was fitted, and of samples.
@@ -64,11 +68,13 @@ class Model:
     private: bool
     law: Calibrated = field(repr=False)
     potentials: tuple[Factor, ...] = field(repr=False)
+    promise: ApproxDP | None = None
+    unmerged: tuple[NoisyMarginal, ...] = field(default=(), repr=False)
 
     def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
         """Returns made-up rows, as a frame of the kind that was fitted.
 
-        Numbers and days are spread evenly within their bins: `domain.details` says so for each column.
+        Numbers and days get their places within bins back: `domain.details` says how for each column.
 
         Args:
             rows: how many; None is the private estimate of how many there were.
@@ -101,6 +107,17 @@ class Model:
                 table = self.merges[name].spread(table, axis)
         return self.rows * table
 
+    def to_html(self) -> str:
+        """Returns a page on what the model is good for: columns, the worst pairs, and what was not measured.
+
+        It follows from the model alone: nothing looks at private rows again, and nothing is spent.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here.
+        """
+        text: str = load("discreet.synthetic.quality.quality_page", "A page").quality_page(self)
+        return text
+
     def to_json(self) -> str:
         """Returns the model as text, without anything that was not released."""
         found = {
@@ -109,10 +126,12 @@ class Model:
             "domain": json.loads(self.domain.to_json()),
             "event": json.loads(events.to_json(self.event)),
             "rho": str(self.rho),
+            "promise": None if self.promise is None else [str(self.promise.epsilon), str(self.promise.delta)],
             "charges": [[list(about), str(rho)] for about, rho in self.charges],
             "neighbours": self.neighbours.value,
             "rows_per_unit": self.rows_per_unit,
-            "measurements": [[list(m.attributes), m.values.tolist(), m.sigma, m.residual] for m in self.measurements],
+            "measurements": [_written(marginal) for marginal in self.measurements],
+            "unmerged": [_written(marginal) for marginal in self.unmerged],
             "rows": self.rows,
             "kind": self.kind.value,
             "merges": {name: merge.as_dict() for name, merge in self.merges.items()},
@@ -123,14 +142,14 @@ class Model:
 
     @classmethod
     def from_json(cls, text: str) -> Model:
-        """Returns the model that a text holds.
+        """Returns the model that a text holds, also one that an earlier version wrote.
 
         Raises:
-            InvalidParameter: if the text is none that `to_json` wrote.
+            InvalidParameter: if the text is none that `to_json` wrote, or of a later version.
         """
         try:
             found = json.loads(text)
-            if found["format"] != FORMAT:
+            if found["format"] not in (FORMAT, _FIRST):
                 raise KeyError("format")
             return _model(found)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -152,6 +171,24 @@ def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor
     return model_of(sizes, potentials, zeros=merged_zeros(domain.zeros(), merges))
 
 
+def _written(marginal: NoisyMarginal) -> list[Any]:
+    return [list(marginal.attributes), marginal.values.tolist(), marginal.sigma, marginal.residual]
+
+
+def _marginals(found: Iterable[Any]) -> tuple[NoisyMarginal, ...]:
+    return tuple(
+        NoisyMarginal(tuple(names), np.array(values, dtype=np.float64), sigma, residual)
+        for names, values, sigma, residual in found
+    )
+
+
+def _promise(found: Any) -> ApproxDP | None:
+    if found is None:
+        return None
+    epsilon, delta = found
+    return ApproxDP(Fraction(epsilon), Fraction(delta))
+
+
 def _model(found: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(found["domain"]))
     merges = {name: Merge.from_dict(merge) for name, merge in found["merges"].items()}
@@ -164,10 +201,9 @@ def _model(found: dict[str, Any]) -> Model:
         charges=tuple((tuple(about), Fraction(rho)) for about, rho in found["charges"]),
         neighbours=Neighbours(found["neighbours"]),
         rows_per_unit=found["rows_per_unit"],
-        measurements=tuple(
-            NoisyMarginal(tuple(names), np.array(values, dtype=np.float64), sigma, residual)
-            for names, values, sigma, residual in found["measurements"]
-        ),
+        measurements=_marginals(found["measurements"]),
+        promise=_promise(found.get("promise")),
+        unmerged=_marginals(found["unmerged"] if found["format"] == FORMAT else ()),
         rows=found["rows"],
         kind=FrameKind(found["kind"]),
         merges=merges,

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InternalError, InvalidParameter
+from discreet.exact import root_below
 from discreet.noise import Bits
-from discreet.privacy import Neighbours
-from discreet.privacy.events import Composed, Concentrated, Event
+from discreet.privacy import ApproxDP, Neighbours
+from discreet.privacy.events import Composed, Concentrated, Event, Gaussian
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
 from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.domain.frame_columns import columns_of, kind_of
 from discreet.synthetic.fitted_model import Model, sampling_bits
+from discreet.synthetic.found_keys import (
+    Texts,
+    found_keys,
+    found_rows,
+    key_selection,
+    selection_event,
+    selection_terms,
+    unknown_columns,
+)
 from discreet.synthetic.inference.estimation import Fit
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
-from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog
+from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT, MeasurementLog, noise_event
 from discreet.synthetic.merged_values import Merge
+from discreet.synthetic.within_bins import coarse, histogram_prices, measured_pieces
 
 _UNIT = "Without a column that says whose a row is, each row is a person of its own."
 
@@ -68,8 +80,13 @@ class Generator(ABC):
         sampling_bits(self.random_state)
 
     @abstractmethod
+    def whole_rho(self) -> Fraction:
+        """Returns the budget of zCDP that all charges add up to."""
+
     def rho(self, domain: Domain) -> Fraction:
-        """Returns the budget of zCDP that charges add up to."""
+        """Returns what of it pays for the model: all but the histograms of places within bins."""
+        whole = self.whole_rho()
+        return whole - sum(histogram_prices(domain, whole).values())
 
     @abstractmethod
     def planned(self, domain: Domain) -> Sequence[Event] | None:
@@ -93,8 +110,36 @@ class Generator(ABC):
         return self._plan(Domain.of(domain, forbidden=forbidden))
 
     def _plan(self, domain: Domain) -> Event:
-        planned = self.planned(domain)
-        return Concentrated(self.rho(domain)) if planned is None else Composed(planned)
+        terms = selection_terms(domain, self.epsilon, self.delta)
+        if not terms:
+            return self._model_event(domain)
+        return Composed([*map(selection_event, terms.values()), self._rest(domain)._promise(domain)])
+
+    def _model_event(self, domain: Domain) -> Event:
+        """What a model costs whose domain is known: its releases one by one, or their sum."""
+        planned, whole = self.planned(domain), self.whole_rho()
+        if planned is None:
+            return Concentrated(whole)
+        return Composed([*(noise_event(price) for price in histogram_prices(domain, whole).values()), *planned])
+
+    def _promise(self, domain: Domain) -> Event:
+        """What a model costs at most whose prices depend on how many keys were found: their sum does not.
+
+        Given what was found, all that is normal noise alone is mu-GDP with mu^2 = 2 rho together.
+        """
+        event, rho = self._model_event(domain), self.whole_rho()
+        if isinstance(event, Composed) and all(isinstance(one, Gaussian) for one in event.events):
+            return Gaussian(noise_multiplier=root_below(1 / (2 * rho)))
+        return Concentrated(rho)
+
+    def _rest(self, domain: Domain) -> Self:
+        """The generator with what selections of keys leave of its epsilon and delta."""
+        terms = selection_terms(domain, self.epsilon, self.delta).values()
+        if not terms:
+            return self
+        epsilon = check.positive(epsilon=self.epsilon) - sum(paid for paid, _ in terms)
+        delta = check.probability(delta=self.delta) - sum(paid for _, paid in terms)
+        return replace(self, epsilon=epsilon, delta=delta)
 
     def fit(
         self,
@@ -126,9 +171,11 @@ class Generator(ABC):
             raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 without a unit", _UNIT)
         total = None if rows is None else float(check.integer(rows=rows, at_least=1))
         self._plan(known)  # what is refused is refused before values are looked at
+        for terms in selection_terms(known, self.epsilon, self.delta).values():
+            key_selection(terms, neighbours=self.neighbours, rows_per_unit=limit)
         kind, bits = kind_of(frame), sampling_bits(self.random_state)
-        rows_of_units = _coded(frame, known, unit, limit)
-        return self.fit_coded(rows_of_units, known, rows_per_unit=limit, kind=kind, bits=bits, total=total)
+        coded, texts = _coded(frame, known, unit, limit)
+        return self.fit_coded(coded, known, rows_per_unit=limit, kind=kind, bits=bits, total=total, texts=texts)
 
     def fit_coded(
         self,
@@ -139,31 +186,70 @@ class Generator(ABC):
         kind: FrameKind,
         bits: Bits,
         total: float | None = None,
+        texts: Mapping[str, Texts] | None = None,
     ) -> Model:
         """Returns a model of rows that are codes already, and within the limit.
 
         Args:
             rows: of which one unit has at most `rows_per_unit`: whoever calls has seen to it.
-            domain: whose codes they are.
+            domain: whose fine codes they are.
             rows_per_unit: the limit.
             kind: the library of frames that are drawn.
             bits: the source of noise.
             total: the number of rows, if it is public.
+            texts: of each column whose keys are to be found, whose codes are numbers of these texts.
         """
-        event = self._plan(domain)
-        log = MeasurementLog(rho=self.rho(domain), neighbours=self.neighbours, rows_per_unit=rows_per_unit, bits=bits)
-        found = self.learned(log, rows, domain, total)
-        if log.remaining or (isinstance(event, Composed) and log.event != event):
+        how: dict[str, Any] = {"rows_per_unit": rows_per_unit, "kind": kind, "bits": bits, "total": total}
+        how["promise"] = ApproxDP(self.epsilon, self.delta)
+        terms = selection_terms(domain, self.epsilon, self.delta)
+        if not terms:
+            return self._fitted(rows, domain, self._plan(domain), **how)
+        written, found = texts or {}, {}
+        for name, column in unknown_columns(domain).items():
+            stage(f"Finding keys of {name}")
+            selection = key_selection(terms[name], neighbours=self.neighbours, rows_per_unit=rows_per_unit)
+            found[name] = found_keys(column, written[name], selection, bits)
+        known = domain.completed(found)
+        coded = found_rows(rows, known, written)
+        return self._rest(domain)._fitted(coded, known, self._plan(domain), **how)
+
+    def _fitted(
+        self,
+        rows: CodedRows,
+        domain: Domain,
+        event: Event,
+        *,
+        rows_per_unit: int,
+        kind: FrameKind,
+        bits: Bits,
+        total: float | None,
+        promise: ApproxDP,
+    ) -> Model:
+        """Returns a model of a domain of which all keys are known, charged as an event says."""
+        planned, rho, whole = self._model_event(domain), self.rho(domain), self.whole_rho()
+        limits: dict[str, Any] = {"neighbours": self.neighbours, "rows_per_unit": rows_per_unit, "bits": bits}
+        log, charges, known = MeasurementLog(rho=rho, before=whole - rho, **limits), [], domain
+        if rho < whole:
+            pieces = MeasurementLog(rho=whole - rho, after=rho, **limits)
+            known = measured_pieces(pieces, rows, domain)
+            charges += pieces.charges
+        found = self.learned(log, coarse(rows, domain), domain, total)
+        charges += log.charges
+        drawn = Composed([charge.event for charge in charges])
+        if sum(charge.rho for charge in charges) != whole or (isinstance(planned, Composed) and drawn != planned):
             raise InternalError("What was charged is not what was planned.")
+        fitted = {id(marginal) for marginal in found.marginals}
         return Model(
             generator=type(self).__name__,
-            domain=domain,
+            domain=known,
             event=event,
-            rho=log.budget,
-            charges=tuple((charge.about, charge.rho) for charge in log.charges),
+            rho=whole,
+            promise=promise,
+            charges=tuple((charge.about, charge.rho) for charge in charges),
             neighbours=log.neighbours,
             rows_per_unit=rows_per_unit,
             measurements=tuple(found.marginals),
+            unmerged=tuple(marginal for marginal in log.marginals if id(marginal) not in fitted),
             rows=round(found.fit.total),
             kind=kind,
             merges=dict(found.merges),
@@ -173,13 +259,16 @@ class Generator(ABC):
         )
 
 
-def _coded(frame: Any, domain: Domain, unit: str | None, limit: int) -> CodedRows:
-    """Returns rows as codes, within the limit of each unit."""
+def _coded(frame: Any, domain: Domain, unit: str | None, limit: int) -> tuple[CodedRows, dict[str, Texts]]:
+    """Returns rows as codes, within the limit of each unit, and the texts of columns whose keys are to be found."""
     columns = columns_of(frame)
     if unit is not None and (unit not in columns or unit in domain.columns):
         hint = "It says whose a row is, and has no domain."
         raise InvalidParameter("unit", unit, f"to be a column of the frame, {list(columns)}", hint)
-    codes = domain.codes(columns, ignore=() if unit is None else (unit,))
-    if unit is not None:
-        codes = rows_within_limit(columns[unit], codes, limit)
-    return CodedRows(domain.sizes, codes)
+    owners = None if unit is None else columns[unit]
+    found = {name: Texts.of_rows(columns[name], owners, limit) for name in unknown_columns(domain) if name in columns}
+    columns |= {name: texts.numbers(columns[name]) for name, texts in found.items()}
+    codes = domain.codes(columns, ignore=() if unit is None else (unit,), fine=True)
+    if owners is not None:
+        codes = rows_within_limit(owners, codes, limit)
+    return CodedRows(domain.fine_sizes | {name: texts.size for name, texts in found.items()}, codes), found

@@ -37,7 +37,7 @@ class Independent(Generator):
     (20, True)
     """
 
-    def rho(self, domain: Domain) -> Fraction:  # noqa: ARG002  # the same for all domains
+    def whole_rho(self) -> Fraction:
         """Returns mu^2 / 2 of the budget."""
         mu = 1 / accounting.gaussian_sigma(self.epsilon, self.delta)
         return mu * mu / 2

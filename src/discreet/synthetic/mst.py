@@ -67,7 +67,7 @@ class MST(Generator):
             check.positive(shares=share)
         check.not_negative(rare=self.rare)
 
-    def rho(self, domain: Domain) -> Fraction:  # noqa: ARG002  # the same for all domains
+    def whole_rho(self) -> Fraction:
         """Returns the zCDP of the budget."""
         return concentrated_budget(self.epsilon, self.delta)
 

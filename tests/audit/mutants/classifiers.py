@@ -11,8 +11,9 @@ import numpy as np
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear import row_summary as survey
 from discreet.learn.linear.loss_functions import Objective, logistic
-from discreet.learn.linear.noisy_descent import Descent, GradientDescent
+from discreet.learn.linear.noisy_descent import Descent
 from discreet.learn.linear.perturbation import sensitivity
+from discreet.learn.linear.surveyed_fit import SurveyedFit
 from discreet.privacy.events import Composed, Event, Repeated
 from discreet.privacy.events import Gaussian as Release
 from discreet.statistics import row_sums as glm
@@ -85,7 +86,7 @@ MUTANTS = [
     Mutant(
         "a survey for nothing",
         "The middle of the rows is released, and the event speaks of gradients only.",
-        setting(GradientDescent, "event", property(lambda method: method.schedule.event)),
+        setting(SurveyedFit, "event", property(lambda fit: fit.method.event)),
         no_row_moves_a_fit_by_more_than_its_event_says,
     ),
     Mutant(

@@ -49,7 +49,7 @@ FITS: dict[str, Fit] = {
     "auto": (learn.AutoClassifier(**PURE), XY, "ward"),
     "auto with delta": (learn.AutoClassifier(epsilon=8, delta=1e-6), XY, "ward"),
     "scaler": (learn.StandardScaler(**SOME), X, None),
-    "pure gradients": (learn.LogisticRegression(**PURE, classes=["A", "B"]), TWO, "ward"),
+    "pure gradients": (learn.LogisticRegression(**PURE, method="gradient", classes=["A", "B"]), TWO, "ward"),
     "output": (learn.LogisticRegression(**PURE, method="output", classes=["A", "B"]), TWO, "ward"),
     "output with delta": (learn.LogisticRegression(**SOME, method="output"), XY, "ward"),
     "tree": (learn.DecisionTreeClassifier(**TREE), XY, "ward"),

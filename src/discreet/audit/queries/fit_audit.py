@@ -183,7 +183,7 @@ class _Trial:
     def _note(self, compared: Compared) -> None:
         seen = compared.seen
         if seen.unjudged:
-            hint = "Use another method; `audit.distinguish` looks at a learner from outside."
+            hint = "Use another method, e.g. method='gradient'; `audit.distinguish` looks at a learner from outside."
             raise InvalidParameter("estimator", seen.unjudged, "to add noise to numbers that it releases", hint)
         if seen.status != "answered":
             self.status = seen.status

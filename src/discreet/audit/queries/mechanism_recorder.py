@@ -140,12 +140,14 @@ def watched(recorder: MechanismRecorder) -> Iterator[None]:
 
 def _patched() -> Iterator[tuple[Any, str, Any]]:
     """Puts a question before every mechanism, and before what else is told; gives what was there."""
-    labels, objective = (import_module(f"discreet.learn.{name}") for name in ("base", "linear.perturbation"))
+    modules = ("base", "linear.perturbation", "linear.tilted_minimum")
+    labels, objective, tilted = (import_module(f"discreet.learn.{name}") for name in modules)
     places = [(kind, name) for kind in _kinds(Mechanism) for name in METHODS if name in vars(kind)]
     wrappers: list[tuple[Any, str, Callable[[Any], Any]]] = [(owner, name, _release) for owner, name in places]
     wrappers += [
         (labels.ClassPlan, "read", _labelled),
         (objective.ObjectivePerturbation, "run", _unjudged),
+        (tilted.TiltedMinimum, "theta", _unjudged),
         (uniform, "_many_below", _toss),
     ]
     for owner, name, wrapper in wrappers:

@@ -30,13 +30,18 @@ _LONGEST = 300  # characters of a condition or an output; `--json` has the whole
 
 
 def asked_text(content: Mapping[str, Any]) -> str:
-    """Returns what the content of a charge says was asked.
+    """Returns what the content of a charge says was asked, and what was made of rows that were not counted.
 
     >>> asked_text({"sql": "SELECT COUNT(*) FROM visits", "question": "{}"})
     'SELECT COUNT(*) FROM visits'
+    >>> made = '{"synthesize": {"generator": "AIM"}}'
+    >>> asked_text({"sql": "SELECT ward, age FROM visits", "question": made})
+    'synthetic table by AIM of SELECT ward, age FROM visits'
     """
-    sql = content.get("sql")
-    return sql if isinstance(sql, str) and sql else plan_text(content.get("question"))
+    sql, question = content.get("sql"), content.get("question")
+    if not isinstance(sql, str) or not sql:
+        return plan_text(question)
+    return f"{_made(question) if isinstance(question, str) else ''}{sql}"
 
 
 def plan_text(question: Any) -> str:
@@ -67,6 +72,23 @@ def _told_plan(asked: Any) -> str:
         return json.dumps(asked) if isinstance(asked, dict) else str(asked)
 
 
+@lru_cache(maxsize=4096)
+def _made(question: str) -> str:
+    """What was made of rows, in words that stand before them; nothing of a question that was answered."""
+    try:
+        return _maker(json.loads(question))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _maker(asked: Mapping[str, Any]) -> str:
+    if "fit" in asked:
+        return f"{asked['fit']['class']} fitted to "
+    if "synthesize" in asked:
+        return f"synthetic table by {asked['synthesize']['generator']} of "
+    return ""
+
+
 def outputs_text(question: str) -> str:
     """Returns the columns of a release that was made on the way to an answer, and its table."""
     asked = json.loads(question)
@@ -78,11 +100,9 @@ def _plan(asked: Mapping[str, Any]) -> str:
     table, outputs = str(asked.get("table", "")), asked.get("outputs", ())
     if any(name == "#people" for name, *_ in outputs):
         return f"profile of {table}"
-    if "fit" in asked:
-        return f"{asked['fit']['class']} fitted to {', '.join(name for name, *_ in outputs)} of {table}"
-    if "synthesize" in asked:
-        made = asked["synthesize"]["generator"]
-        return f"synthetic table by {made} of {', '.join(name for name, *_ in outputs)} of {table}"
+    made = _maker(asked)
+    if made:
+        return f"{made}{', '.join(name for name, *_ in outputs)} of {table}"
     aggregates, keys = asked.get("aggregates", ()), [str(name) for name, *_ in asked.get("keys", ())]
     told = [f"{name} = {_words(one, aggregates)}" for name, one in outputs if name not in keys]
     by = f" by {', '.join(keys)}" if keys else ""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NoReturn
 
 from discreet import check
@@ -23,8 +24,8 @@ from discreet.plan.model.types import Type
 from discreet.sql.examples import quoted
 from discreet.sql.scope import lookup
 from discreet.sql.training_rows import RowColumn, TrainingRows
-from discreet.synthetic import Bins, Calendar, Domain, Keys
-from discreet.synthetic.domain import ColumnDomain
+from discreet.synthetic import Bins, Calendar, Domain, Keys, UnknownKeys
+from discreet.synthetic.domain import ColumnDomain, FoundKeys
 
 BINS = 16
 """Bins of equal width into which declared bounds are cut, unless another number is given."""
@@ -32,6 +33,7 @@ BINS = 16
 MOST_PIECES = 64
 """Pieces of time into which declared bounds of days are cut at most, if years are not more."""
 
+Cut = Callable[..., Bins]
 _EPOCH = dt.date(1970, 1, 1)
 _FIRST, _LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
 _PLAIN: dict[Type, tuple[type, ...]] = {
@@ -42,6 +44,13 @@ _PLAIN: dict[Type, tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A text as it is, whose keys are to be found."""
+
+    key: Expression
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainColumn:
     """A column, how it is read, and its domain.
@@ -49,13 +58,13 @@ class DomainColumn:
     Args:
         name: as the text has it.
         domain: its public values.
-        part: what is read of a row: a key or NULL, or steps on a grid.
+        part: what is read of a row: a key or NULL, steps on a grid, or a text whose keys are to be found.
         days: whether steps are days from 1970.
     """
 
     name: str
     domain: ColumnDomain
-    part: Number | OneHot
+    part: Number | OneHot | PlainText
     days: bool = False
 
     @property
@@ -65,15 +74,23 @@ class DomainColumn:
 
     def decode(self, values: Sequence[Value]) -> Sequence[Any]:
         """Decodes what was read into values, of which the domain makes codes."""
-        if isinstance(self.part, OneHot):
+        if isinstance(self.part, OneHot | PlainText):
             return list(values)
         if self.days:
             return [None if value is None else _EPOCH + dt.timedelta(days=int(str(value))) for value in values]
         return [None if step != step else step for step in self.part.decode(values)[:, 0].tolist()]  # noqa: PLR0124
 
 
-def domain_columns(rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: int) -> tuple[DomainColumn, ...]:
+def domain_columns(
+    rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: int, within: str
+) -> tuple[DomainColumn, ...]:
     """Returns the columns of rows with their domains: those that are given, and for all others those declared.
+
+    Args:
+        rows: what is selected.
+        given: domains of some columns.
+        bins: into how many declared bounds of numbers are cut.
+        within: how numbers get their place within such bins back.
 
     Raises:
         UnsupportedQuery: if nothing public is known of a column.
@@ -85,7 +102,8 @@ def domain_columns(rows: TrainingRows, given: Mapping[str, ColumnDomain], bins: 
             known = ", ".join(column.name for column in rows.columns)
             raise InvalidParameter("domain", name, "to be about a column of the rows", f"They have {known}.")
     chosen = dict(zip(own, given.values(), strict=True))
-    return tuple(_column(column, rows, chosen.get(column.name), bins) for column in rows.columns)
+    cut = partial(equal_bins, bins=bins, within=within)
+    return tuple(_column(column, rows, chosen.get(column.name), cut) for column in rows.columns)
 
 
 def given_domains(domain: Any) -> dict[str, ColumnDomain]:
@@ -106,19 +124,21 @@ def whole_domain(columns: Iterable[DomainColumn], given: Any, forbidden: Iterabl
     return Domain(Domain.from_json(json.dumps(written)), forbidden=forbidden)
 
 
-def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, bins: int) -> DomainColumn:
-    domain = given if given is not None else _declared(column, rows, bins)
+def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, cut: Cut) -> DomainColumn:
+    domain = given if given is not None else _declared(column, rows, cut)
     if isinstance(domain, Keys):
         return _keyed(column, domain)
     if isinstance(domain, Calendar):
         return _dated(column, domain)
+    if isinstance(domain, UnknownKeys | FoundKeys) and column.column.type is Type.TEXT:
+        return DomainColumn(name=column.name, domain=domain, part=PlainText(column.column))
     if not isinstance(domain, Bins) or not column.column.type.is_number:
         _misfit(column, domain)
     number = number_of(column, rows.source, Bounds(Fraction(domain.edges[0]), Fraction(domain.edges[-1])))
     return DomainColumn(name=column.name, domain=domain, part=number)
 
 
-def _declared(column: RowColumn, rows: TrainingRows, bins: int) -> ColumnDomain:
+def _declared(column: RowColumn, rows: TrainingRows, cut: Cut) -> ColumnDomain:
     """The domain that declarations give a column."""
     public, kind = column.schema, column.column.type
     keys = tuple(key for key in public.keys or () if key is not None)
@@ -127,13 +147,13 @@ def _declared(column: RowColumn, rows: TrainingRows, bins: int) -> ColumnDomain:
     if keys and kind in _PLAIN:
         return Keys(keys)
     if public.bounds is not None and kind.is_number:
-        return equal_bins(public.bounds, bins, whole=kind is Type.INT)
+        return cut(public.bounds, whole=kind is Type.INT)
     if public.bounds is not None and kind is Type.DATE:
         return _pieces(public.bounds)
     return _unknown(column, rows)
 
 
-def equal_bins(bounds: Bounds, bins: int, *, whole: bool) -> Bins:
+def equal_bins(bounds: Bounds, bins: int, *, whole: bool, within: str = "uniform") -> Bins:
     """Returns bins of equal width between bounds; of whole numbers as equal as they can be, and no more than numbers.
 
     >>> equal_bins(Bounds(Fraction(0), Fraction(119)), 4, whole=True).edges
@@ -144,8 +164,10 @@ def equal_bins(bounds: Bounds, bins: int, *, whole: bool) -> Bins:
     if whole:
         low, high = -(-bounds.low // 1), bounds.high // 1 + 1
         count = max(1, min(bins, high - low))
-        return Bins([int(low + (high - low) * place // count) for place in range(count + 1)], whole=True)
-    return Bins([float(bounds.low + bounds.width * place / bins) for place in range(bins + 1)], whole=False)
+        edges = [int(low + (high - low) * place // count) for place in range(count + 1)]
+        return Bins(edges, whole=True, within=within)
+    ends = [float(bounds.low + bounds.width * place / bins) for place in range(bins + 1)]
+    return Bins(ends, whole=False, within=within)
 
 
 def _pieces(bounds: Bounds) -> Calendar:
@@ -183,7 +205,8 @@ def _dated(column: RowColumn, domain: Calendar) -> DomainColumn:
 def _misfit(column: RowColumn, domain: ColumnDomain) -> NoReturn:
     kind = column.column.type
     hint = (
-        "Whole numbers take Keys or Bins, other numbers Bins, days Keys or a Calendar, moments a Calendar, texts Keys."
+        "Whole numbers take Keys or Bins, other numbers Bins, days Keys or a Calendar, moments a Calendar, texts Keys "
+        "or UnknownKeys."
     )
     told = f"to be about values of the column, which is {kind.value}"
     raise InvalidParameter(f"domain of {column.name}", type(domain).__name__, told, hint)
@@ -203,6 +226,8 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
     remedy = _REMEDIES.get(kind, "Bins([...])")
     hint = f"Say in domain= what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
+    if kind is Type.TEXT:
+        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in domain=; "
     rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)
 
 

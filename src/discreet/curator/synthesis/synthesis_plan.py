@@ -27,16 +27,20 @@ from discreet.curator.synthesis.declared_domain import (
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import nobodys
+from discreet.mechanisms import PartitionSelection
 from discreet.plan.canonical import canonical
+from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Key, Output, Question, Relation
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.relations import Reached, Table, children
 from discreet.plan.model.schema import TableSchema
-from discreet.privacy import Loss, Neighbours
+from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.privacy.events import Event
 from discreet.sql.training_rows import TrainingRows
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.domain import Domain
+from discreet.synthetic.domain.text_keys import is_key
+from discreet.synthetic.found_keys import Texts, key_selection, selection_terms, unknown_columns
 from discreet.synthetic.generator import Generator
 from discreet.synthetic.measurement_log import MOST_ROWS_PER_UNIT
 
@@ -103,12 +107,30 @@ class SynthesisPlan:
             statistics=(Statistic(kind="rows"),),
         )
 
-    def coded(self, groups: Groups) -> CodedRows:
-        """Returns all rows as codes of the domain; none is one like any other."""
+    def key_reading(self, name: str) -> Reading:
+        """How many people have each text of a column whose keys are to be found.
+
+        A person with more different texts than they may have rows keeps as many, by the same keyed rule.
+        """
+        (key,) = (column.key for column in self.columns if column.name == name)
+        known = call("not", call("is_null", key))
+        return replace(self.reading, keys=(key,), where=known, statistics=(Statistic(kind="units"),))
+
+    def coded(self, groups: Groups, people: Mapping[str, Groups]) -> tuple[CodedRows, dict[str, Texts]]:
+        """Returns all rows as fine codes of the domain, and the texts of columns whose keys are to be found.
+
+        Args:
+            groups: what was read; no row is one like any other.
+            people: what was read of the texts of such columns.
+        """
         values = list(zip(*groups, strict=True)) if groups else [()] * len(self.columns)
         decoded = {column.name: column.decode(each) for column, each in zip(self.columns, values, strict=True)}
+        texts = {name: _texts(decoded[name], found) for name, found in people.items()}
+        decoded |= {name: found.numbers(decoded[name]).tolist() for name, found in texts.items()}
         counts = np.array([count for (count,) in groups.values()], dtype=np.int64)
-        return CodedRows(self.domain.sizes, np.repeat(self.domain.codes(decoded), counts, axis=0))
+        codes = self.domain.codes(decoded, fine=True)
+        sizes = self.domain.fine_sizes | {name: found.size for name, found in texts.items()}
+        return CodedRows(sizes, np.repeat(codes, counts, axis=0)), texts
 
     # ------------------------------------------------------------------------------------------------------ identity
 
@@ -151,6 +173,16 @@ class SynthesisPlan:
         )
 
     @property
+    def selections(self) -> dict[str, PartitionSelection]:
+        """How keys are found, by column."""
+        terms = selection_terms(self.domain, self.generator.epsilon, self.generator.delta)
+        relation = self.generator.neighbours
+        return {
+            name: key_selection(each, neighbours=relation, rows_per_unit=self.rows_per_unit)
+            for name, each in terms.items()
+        }
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What limits and domains mean for the table; functions of public facts."""
         said = []
@@ -159,6 +191,10 @@ class SynthesisPlan:
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted; equal rows of one count once.")
             said.append(nobodys(people, "counted"))
         said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
+        said += [
+            f"{name}: a key is found if the noisy number of those who have it reaches {selection.threshold}."
+            for name, selection in self.selections.items()
+        ]
         said.append("What is missing, or not among a column's public values, is None.")
         return tuple(said)
 
@@ -172,6 +208,7 @@ def synthesis(
     domain: Any,
     forbidden: Iterable[Mapping[str, Any]],
     bins: int,
+    within: str,
     rows_per_unit: int,
     account: str,
     schemas: Mapping[str, TableSchema],
@@ -187,6 +224,7 @@ def synthesis(
         domain: what is public beside declarations.
         forbidden: combinations of values that cannot occur.
         bins: into how many declared bounds of numbers are cut.
+        within: how numbers get their place within such bins back.
         rows_per_unit: how many rows of one unit are kept at most.
         account: which pays.
         schemas: the declared tables by name.
@@ -198,10 +236,11 @@ def synthesis(
     """
     _check_one_table(rows, schemas)
     most = _limit(rows, rows_per_unit)
-    columns = domain_columns(rows, given_domains(domain), checked_bins(bins))
+    columns = domain_columns(rows, given_domains(domain), checked_bins(bins), within)
     known = whole_domain(columns, domain, forbidden)
     chosen = generator_of(generator, terms, budget, rows.schema.neighbours)
-    return SynthesisPlan(
+    _check_payable(known, budget)
+    plan = SynthesisPlan(
         rows=rows,
         columns=columns,
         domain=known,
@@ -212,6 +251,23 @@ def synthesis(
         schemas=schemas,
         salt=salt,
     )
+    _ = plan.selections  # a limit that is too large for the budget is refused now
+    return plan
+
+
+def _check_payable(domain: Domain, budget: Loss) -> None:
+    """Refuses to find keys for an account without any delta: a key that one person has could be shown."""
+    unknown = list(unknown_columns(domain))
+    if unknown and not (isinstance(budget, ApproxDP | ZCDP) and budget.delta):
+        hint = "Keys are found with a chance delta of showing one that a single person has. Declare them, Keys([...])."
+        raise InvalidParameter(f"domain of {unknown[0]}", "UnknownKeys", "to be paid from a budget with a delta", hint)
+
+
+def _texts(values: Iterable[Any], people: Groups) -> Texts:
+    """The texts of a column, and how many people each counts for."""
+    units = {str(text): count for (text,), (count,) in people.items() if is_key(text)}
+    texts = tuple(sorted({value for value in values if is_key(value)} | set(units)))
+    return Texts(texts, np.array([units.get(text, 0) for text in texts], dtype=np.int64))
 
 
 def generator_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged, costs_no_more
+from discreet.curator.asking.performer import charged
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows
 from discreet.errors import InternalError, InvalidParameter, QueryFailed
@@ -112,7 +112,7 @@ class Synthesizer:
             key: an idempotency key, as for `ask`.
             project: whose cap it counts against, beside the analyst's and the account's.
             progress: is called with the name of every stage that begins.
-            how: epsilon, delta, generator, domain, forbidden, bins, rows_per_unit, as `plan` takes them.
+            how: epsilon, delta, generator, domain, forbidden, bins, within, rows_per_unit, as `plan` takes them.
 
         Raises:
             UnsupportedQuery: if a column has no public values, or rows are of several protected tables.
@@ -161,6 +161,7 @@ class Synthesizer:
         domain: Any = None,
         forbidden: Iterable[Mapping[str, Any]] = (),
         bins: int | None = None,
+        within: str = "uniform",
         rows_per_unit: int = 1,
         analyst: str = OWNER,
         project: str = "",
@@ -175,6 +176,8 @@ class Synthesizer:
             domain: public values of columns of which none are declared, or others than those, as `Domain` takes them.
             forbidden: combinations of values that cannot occur, as `Domain` takes them.
             bins: into how many bins of equal width declared bounds of numbers are cut; 16 unless it is given.
+            within: how numbers get their place within such bins back: "uniform", evenly, or "histogram", by a private
+                histogram for which a tenth of the budget is paid.
             rows_per_unit: how many different rows of a unit are kept at most; the noise grows with it.
             analyst: who asks.
             project: whose cap it counts against.
@@ -198,12 +201,14 @@ class Synthesizer:
             domain=domain,
             forbidden=forbidden,
             bins=plans.BINS if bins is None else bins,
+            within=within,
             rows_per_unit=rows_per_unit,
             account=account,
             schemas=self._catalog.schemas,
             salt=self._salt(account),
         )
-        check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
+        for reading in (found.reading, *map(found.key_reading, found.selections)):
+            check_readable(reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         return replace(found, sql=text)
 
     def _select(self, question: str) -> str:
@@ -233,6 +238,7 @@ class Synthesizer:
             replayed=cost is None,
             notes=plan.notes,
             private=kept.model.private,
+            name=plan.table,
         )
 
     def _kept(self, plan: SynthesisPlan) -> KeptTable | None:
@@ -241,7 +247,7 @@ class Synthesizer:
         return next((kept for kept in found if kept is not None), None)
 
     def _read(self, payload: bytes) -> KeptTable | None:
-        """Returns a stored table of the same question, also if another version of the library would release otherwise.
+        """Returns a stored table, also if another version of the library would release otherwise.
 
         It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
         come back as private.
@@ -258,25 +264,25 @@ class Synthesizer:
         """
         payload: str | None = None
         with suppress(Exception):
-            self._check_covered(plan, receipt)
-            payload = self._learned(plan, receipt._replace(event=plan.event), rows)
+            payload = self._learned(plan, receipt, rows)
         if payload is None:
             self._book.fail(receipt)
         return payload
 
-    def _check_covered(self, plan: SynthesisPlan, receipt: Receipt) -> None:
-        """Refuses a charge of another version that does not pay for what this one releases, before anything is read."""
-        account = self._book.account(plan.account)
-        if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
-            raise InternalError("A synthetic table costs more than its charge.")
-
     def _learned(self, plan: SynthesisPlan, receipt: Receipt, rows: int | None) -> str:
+        """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
+        account = self._book.account(plan.account)
+        asked, paid = (prices(each, account.budget, account.neighbours) for each in (plan.event, receipt.event))
+        if plan.event != receipt.event and not asked.covered(paid):
+            raise InternalError("A synthetic table costs more than its charge.")
         stage(f"Reading {plan.reading.table}")
-        coded = plan.coded(self._engine.read(plan.reading))
+        people = {name: self._engine.read(plan.key_reading(name)) for name in plan.selections}
+        coded, texts = plan.coded(self._engine.read(plan.reading), people)
         stage(f"Fitting {type(plan.generator).__name__}")
         kind = load("discreet.synthetic.domain", _WHAT).FrameKind.PYARROW
-        model = self._releaser.model(plan.generator, coded, plan.domain, rows_per_unit=plan.rows_per_unit, kind=kind)
-        if model.event != receipt.event or model.private is not self._releaser.bits.private:
+        how = {"rows_per_unit": plan.rows_per_unit, "kind": kind, "texts": texts}
+        model = self._releaser.model(plan.generator, coded, plan.domain, **how)
+        if model.event != plan.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         stage("Drawing rows")
         return KeptTable.drawn(model, rows, self._releaser.bits).to_json()

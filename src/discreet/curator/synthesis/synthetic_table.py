@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
@@ -14,6 +15,7 @@ from discreet.lazy import load
 from discreet.ledger import Remaining
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.report.display import Display, Displayed
 
 if TYPE_CHECKING:
     from discreet.noise import Bits
@@ -23,10 +25,11 @@ MOST_KEPT = 5 * 10**6
 """Values of a table that is kept in the book: rows times columns."""
 
 FORMAT = "discreet synthetic table 1"
+_SHOWN = 5  # rows of a table that prints itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SyntheticTable:
+class SyntheticTable(Displayed):
     """Made-up rows like those of a protected table, to hand on.
 
     Attributes:
@@ -38,6 +41,7 @@ class SyntheticTable:
         replayed: whether a stored table was given again, for free.
         notes: what limits and domains mean for the rows; functions of public facts only.
         private: False if the noise was seeded, for tests.
+        name: the protected table.
     """
 
     table: Any = field(repr=False)
@@ -48,6 +52,7 @@ class SyntheticTable:
     replayed: bool
     notes: tuple[str, ...]
     private: bool
+    name: str = ""
 
     def sample(self, rows: int | None = None, *, random_state: int | None = None) -> Any:
         """Returns other rows of the same model, for nothing: any number of them, any number of times.
@@ -57,6 +62,32 @@ class SyntheticTable:
             random_state: a seed that repeats the sample; the model is released, and drawing from it protects nobody.
         """
         return self.model.sample(rows, random_state=random_state)
+
+    def to_html(self) -> str:
+        """Returns a page on what the table is good for: columns, the worst pairs, and what was not measured.
+
+        It follows from the released model: nothing looks at private rows again, and nothing is spent. The same for a
+        table that was replayed.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here.
+        """
+        pages = load("discreet.synthetic.quality.quality_page", "A page")
+        text: str = pages.quality_page(self.model, name=self.name, rows=len(self), notes=self.notes)
+        return text
+
+    def report(self, path: str | Path) -> None:
+        """Writes the page of `to_html` to a file, over an older one.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here; nothing is written.
+            InvalidParameter: if the file cannot be written.
+        """
+        text = self.to_html()
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError:
+            raise InvalidParameter("path", str(path), "to be a file that can be written", "Name another.") from None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -84,11 +115,18 @@ class SyntheticTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def __str__(self) -> str:
-        paid = "nothing, it was stored" if self.replayed else str(self.cost)
-        seeded = [] if self.private else ["The noise was seeded: this protects nobody."]
-        lines = [f"{len(self):,} made-up rows. {self.model}", f"cost: {paid}; remaining: {self.remaining}", *seeded]
-        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+    def _display(self) -> Display:
+        seeded = "" if self.private else " The noise was seeded: this protects nobody."
+        return Display(
+            title=f"{len(self):,} made-up rows. {self.model}.{seeded}",
+            columns=self.table.column_names,
+            rows=list(zip(*(column.to_pylist() for column in self.table.slice(0, _SHOWN).columns), strict=True)),
+            facts={
+                "cost": "nothing, it was stored" if self.replayed else str(self.cost),
+                "remaining": str(self.remaining),
+            },
+            notes=self.notes,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,11 +60,13 @@ class LogisticRegression(LinearClassifier):
     `norm_bound`. Methods:
 
     - "gradient": one noisy survey of the rows (number by class, middle, length), then full-batch descent with noise in
-      every gradient, and back toward the shares of classes if it is no better (`GradientDescent`). Gaussian DP, exactly
-      composed; pure if delta is 0. The least error.
+      every gradient, and back toward the shares of classes if it is no better (`SurveyedFit`). Gaussian DP, exactly
+      composed; pure if delta is 0.
     - "output": noise beside the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
-    - "objective": noise inside the objective, two public classes only (`ObjectivePerturbation`).
-    - "auto": "gradient".
+    - "objective": noise inside the objective, two public classes only: of rows as declared (`ObjectivePerturbation`);
+      if delta is 0, of rows around their middle, with the survey and the comparison of "gradient" (`TiltedMinimum`).
+    - "auto": "objective" for two public classes if delta is 0, and steps, C and class_weight are left alone; else
+      "gradient".
 
     Args:
         epsilon: what a fit may cost.

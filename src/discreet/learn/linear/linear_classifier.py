@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +18,11 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
 from discreet.learn.linear.loss_functions import Loss
-from discreet.learn.linear.noisy_descent import GradientDescent
+from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
+from discreet.learn.linear.placed_rows import WeightsBudget
+from discreet.learn.linear.surveyed_fit import SurveyedFit
+from discreet.learn.linear.tilted_minimum import TiltedMinimum
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.one_thread import one_thread
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
@@ -25,6 +30,7 @@ from discreet.learn.weights import check_class_weight, class_shares, no_weights
 from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
+from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import RADIUS
 
 Floats = NDArray[np.float64]
@@ -167,9 +173,9 @@ class LinearClassifier(Classifier):
         constant = 1 / np.sqrt(count) if self.fit_intercept else 0.0
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
 
-    def _recipe(self, plan: ClassPlan, count: int) -> GradientDescent | Perturbation:
+    def _recipe(self, plan: ClassPlan, count: int) -> SurveyedFit | Perturbation:
         """How weights become private; refuses what could not be paid for or drawn, from public facts."""
-        spending, method = plan.rest, self._method()
+        spending, method = plan.rest, self._method(plan)
         check_class_weight(self.class_weight, plan.declared)
         if self.class_weight is not None and method is not Method.GRADIENT:
             raise InvalidParameter(
@@ -184,9 +190,7 @@ class LinearClassifier(Classifier):
             steps = self.steps
             if steps is not None:
                 steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
-            return GradientDescent.of(
-                spending, self._relation, steps=steps, ridge=ridge or 0.0, intercept=self.fit_intercept
-            )
+            return self._surveyed(spending, partial(Schedule, steps=steps, ridge=ridge or 0.0))
         if ridge is not None and ridge < 1:
             hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
@@ -195,15 +199,34 @@ class LinearClassifier(Classifier):
         if plan.declared is None:  # there may turn out to be more than two, when all is paid for
             raise InvalidParameter("classes", None, "to be two public classes for method='objective'", _CLASSES)
         two_smooth_classes(self._loss(len(plan.declared)))
+        if spending.is_pure:
+            return self._surveyed(spending, partial(TiltedMinimum, ridge=ridge))
         return Perturbation(inner=ObjectivePerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
 
-    def _method(self) -> Method:
-        """The method asked for; of all methods gradients have the least error."""
+    def _surveyed(self, spending: Spending, method: Callable[..., WeightsBudget]) -> SurveyedFit:
+        return SurveyedFit.of(
+            spending,
+            self._relation,
+            lambda part: method(part=part, neighbours=self._relation),
+            intercept=self.fit_intercept,
+        )
+
+    def _method(self, plan: ClassPlan) -> Method:
+        """The method asked for, or the one with the least error.
+
+        That is a tilted objective for two public classes without a delta, where it pays for one noise instead of many,
+        and else gradients, which can also be told of weights, of steps, and of a weak regularisation.
+        """
         method = Method(self.method)
         if method not in self.methods:
             allowed = sorted(each.value for each in self.methods)
             raise InvalidParameter("method", self.method, f"to be one of {allowed}", "Its loss bends too sharply.")
-        return Method.GRADIENT if method is Method.AUTO else method
+        if method is not Method.AUTO:
+            return method
+        two = plan.declared is not None and len(plan.declared) == 2
+        told = any(given is not None for given in (self.steps, self.C, self.class_weight))
+        tilted = Method.OBJECTIVE in self.methods and plan.rest.is_pure and two and not told
+        return Method.OBJECTIVE if tilted else Method.GRADIENT
 
 
 def _present(y: NDArray[Any]) -> NDArray[Any]:

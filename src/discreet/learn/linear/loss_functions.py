@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,13 +88,13 @@ class Objective:
         """Returns the weights, (outputs, features)."""
         if len(rows) > MOST_ROWS:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST_ROWS}", "Use method='gradient'.")
-        problem = _Problem(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
+        problem = Problem(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
         with np.errstate(all="ignore"):  # a warning would tell about rows
             found = problem.quick()
             length = float(np.linalg.norm(found))
             if length <= 2 * self.furthest and self._is_certain(problem.gradient(found), length, len(rows)):
                 return found
-            return problem.slow()
+            return problem.slow(self.reach(len(rows)))
 
     def _is_certain(self, gradient: Floats, length: float, count: int) -> bool:
         """Whether weights of such a length and gradient are a minimiser within the tolerance; NaN is not."""
@@ -102,20 +102,25 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
+class Problem:
+    """An objective for rows in floats, of weights around an origin."""
+
     objective: Objective
     rows: Floats
     codes: Integers
     tilt: Floats | float
+    origin: Floats | float = 0.0
 
     def gradient(self, weights: Floats) -> Floats:
+        """Returns the gradient, with an error that the objective knows."""
         return self._both(weights)[1]
 
     def _both(self, weights: Floats) -> tuple[float, Floats]:
         value, slope = 0.0, np.zeros_like(weights)
         for start in range(0, len(self.rows), _BLOCK):
             part = self.rows[start : start + _BLOCK]
-            losses, residuals = self.objective.loss.value(part @ weights.T, self.codes[start : start + _BLOCK])
+            margins = part @ (weights + self.origin).T
+            losses, residuals = self.objective.loss.value(margins, self.codes[start : start + _BLOCK])
             value += float(losses.sum())
             slope += residuals.T @ part
         ridge = self.objective.ridge
@@ -123,6 +128,7 @@ class _Problem:
         return value, slope + ridge * weights + self.tilt
 
     def quick(self) -> Floats:
+        """Returns what a quasi-Newton method finds; nobody knows how near it is."""
         shape = (self.objective.loss.outputs, self.objective.features)
 
         def both(flat: Floats) -> tuple[float, Floats]:
@@ -133,11 +139,11 @@ class _Problem:
         found = optimize.minimize(both, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x, dtype=np.float64).reshape(shape)
 
-    def slow(self) -> Floats:
-        """Descends by plain gradients, for a length that depends on the number of rows alone, as every pass does."""
+    def slow(self, furthest: float) -> Floats:
+        """Descends by plain gradients, from 0 to a minimiser that is so far at most; see `Objective`."""
         made, count = self.objective, len(self.rows)
         steepest = count * made.loss.curvature + made.ridge
-        distance = max(made.reach(count) * made.ridge * 2 / made.tolerance, math.e)
+        distance = max(furthest * made.ridge * 2 / made.tolerance, math.e)
         weights = np.zeros((made.loss.outputs, made.features))
         for _ in range(math.ceil(steepest / made.ridge * math.log(distance)) + 1):
             weights = weights - self.gradient(weights) / steepest
@@ -198,6 +204,14 @@ def logistic(classes: int) -> Loss:
     )
 
 
+def capped_logistic() -> Loss:
+    """Returns the logistic loss of two classes, continued by its tangent where the margin of the right side is below 0.
+
+    Its slope is at most 1/2 instead of 1: rows on the wrong side all pull alike, and less noise covers one of them.
+    """
+    return replace(logistic(2), slope=0.5, twice_smooth=False, value=_capped)
+
+
 def hinge(classes: int) -> Loss:
     """Returns max(0, 1 - m), its corner made round between 1/2 and 3/2; one against the rest for many classes."""
     outputs = 1 if classes == 2 else classes
@@ -218,6 +232,20 @@ def _logistic(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     known = signs != 0
     away = signs * margins
     return np.where(known, np.logaddexp(0.0, -away), 0.0).sum(axis=1), -signs * special.expit(-away)
+
+
+def _capped(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
+    signs = _signs(codes, 1)
+    away = signs * margins
+    losses = np.where(away < 0, np.log(2) - away / 2, np.logaddexp(0.0, -away))
+    return np.where(signs != 0, losses, 0.0).sum(axis=1), np.asarray(-signs * np.minimum(special.expit(-away), 0.5))
+
+
+def capped_bends(margins: Floats, codes: Integers) -> Floats:
+    """Returns second derivatives of the capped loss, in floats; at its corner either would do."""
+    away = _signs(codes, 1) * margins
+    chance = special.expit(-away)
+    return np.where((_signs(codes, 1) != 0) & (away >= 0), chance * (1 - chance), 0.0)
 
 
 def _softmax(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:

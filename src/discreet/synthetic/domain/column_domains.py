@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.check import assign
 from discreet.errors import InvalidParameter
+from discreet.synthetic.domain.bin_pieces import Pieces
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -32,6 +33,7 @@ MOST_VALUES = 1 << 16
 """The largest number of codes of one column: a marginal of it is measured whole."""
 
 _KEYS = "Pass the public values of the column, e.g. ['F', 'M']; they are never read from the data."
+_WITHIN = ("uniform", "histogram")
 _EDGES = "Pass e.g. Bins([0, 10, 20, 50]) or range(0, 100, 5); edges are never read from the data."
 
 
@@ -80,6 +82,20 @@ class ColumnDomain(ABC):
     def size(self) -> int:
         """Returns the number of codes."""
         return len(self.labels) + self.missing
+
+    @property
+    def fine_size(self) -> int:
+        """Returns the number of fine codes."""
+        return self.size
+
+    @property
+    def code_of_fine(self) -> Codes:
+        """Returns the code of each fine code."""
+        return np.arange(self.size)
+
+    def fine_codes(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
+        """Returns the fine code of each value: of what is still to be measured of a column, beside its codes."""
+        return self.codes(values)
 
     def codes(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
         """Returns the code of each value."""
@@ -224,12 +240,14 @@ class Bins(ColumnDomain):
     """Bins of numbers between declared edges, each with its lower edge and without its upper one.
 
     A number below the first edge, or not below the last one, counts in the first or the last bin. What is no number is
-    missing. A number that is drawn from a bin is spread evenly over it.
+    missing. A number that is drawn from a bin gets its place in it back: evenly, or by a private histogram of the bin's
+    pieces, for which a part of the budget is paid.
 
     Args:
         edges: ascending numbers, at least two; of a `range` its start, its steps and its stop.
         missing: whether there is a code for missing values; if not, these count in the first bin.
         whole: whether whole numbers are drawn; None means whole if all edges are.
+        within: "uniform", or "histogram": a generator then measures how many rows are in each of 8 pieces of every bin.
 
     Raises:
         InvalidParameter: if edges are too few or too many, not numbers, or not ascending.
@@ -246,9 +264,20 @@ range(0, 100, 5); edges are never read from the data.
     edges: tuple[float, ...]
     missing: bool
     whole: bool
+    within: str
+    shares: tuple[float, ...] | None
 
-    def __init__(self, edges: range | Iterable[Any], *, missing: bool = True, whole: bool | None = None) -> None:
+    def __init__(
+        self,
+        edges: range | Iterable[Any],
+        *,
+        missing: bool = True,
+        whole: bool | None = None,
+        within: str = "uniform",
+    ) -> None:
         found = _edges(edges)
+        if within not in _WITHIN:
+            raise InvalidParameter("within", within, "to be 'uniform' or 'histogram'")
         if any(low >= high for low, high in pairwise(found)):
             raise InvalidParameter("edges", list(found), "to be ascending", _EDGES)
         fit = all(float(edge).is_integer() and abs(edge) < 2**53 for edge in found)
@@ -258,6 +287,52 @@ range(0, 100, 5); edges are never read from the data.
         floats = tuple(float(edge) for edge in found)
         assign(self, edges=floats, missing=check.instance(bool, missing=missing))
         assign(self, whole=integral if whole is None else check.instance(bool, whole=whole))
+        assign(self, within=within, shares=None)
+
+    def told(self, shares: Iterable[float]) -> Bins:
+        """Returns the same bins with the released shares of their pieces.
+
+        Raises:
+            InvalidParameter: if there is not one for each piece, or those of a bin are no shares.
+        """
+        found, bins = tuple(float(share) for share in shares), self.pieces.bins
+        right = len(found) == bins.size and all(0 <= share <= 1 for share in found)
+        if not right or not np.allclose(np.bincount(bins, weights=found), 1.0):
+            raise InvalidParameter("shares", "other numbers", "to be the shares of pieces of bins")
+        made = Bins(self.edges, missing=self.missing, whole=self.whole, within="histogram")
+        assign(made, shares=found)
+        return made
+
+    @property
+    def pieces(self) -> Pieces:
+        """Returns the pieces of all bins."""
+        return Pieces.of(self.edges, whole=self.whole)
+
+    @property
+    def asks(self) -> bool:
+        """Tells whether a histogram of the pieces is to be measured; not if every bin is one number."""
+        return self.within == "histogram" and self.shares is None and self.pieces.divide
+
+    @property
+    def fine_size(self) -> int:
+        """Returns the number of fine codes: the pieces, if they are to be measured."""
+        return self.pieces.bins.size + self.missing if self.asks else self.size
+
+    @property
+    def code_of_fine(self) -> Codes:
+        """Returns the code of each fine code."""
+        if not self.asks:
+            return np.arange(self.size)
+        bins = self.pieces.bins
+        return np.append(bins, bins[-1] + 1) if self.missing else bins
+
+    def fine_codes(self, values: Sequence[Any] | NDArray[Any]) -> Codes:
+        """Returns the piece that each value is in, if pieces are to be measured."""
+        if not self.asks:
+            return self.codes(values)
+        pieces = self.pieces
+        places = pieces.places(_numbers(values))
+        return np.where(places < 0, pieces.bins.size if self.missing else 0, places)
 
     @property
     def labels(self) -> tuple[tuple[float, float], ...]:
@@ -279,6 +354,10 @@ range(0, 100, 5); edges are never read from the data.
     def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:
         """Returns a number within each bin: the lower edge and more, less than the upper one."""
         edges = np.array(self.edges)
+        if self.shares is not None:
+            pieces = self.pieces
+            edges = pieces.edges
+            places, uniforms = pieces.split(places, uniforms, np.array(self.shares))
         low, high = edges[places], edges[places + 1]
         if self.whole:
             spread = np.floor(uniforms * (high - low))
@@ -304,11 +383,16 @@ range(0, 100, 5); edges are never read from the data.
     @property
     def detail(self) -> str:
         """Returns how a value is made of a code."""
-        return "spread evenly within its bin, " + ("whole numbers" if self.whole else "real numbers")
+        even = self.within == "uniform" or not self.pieces.divide
+        how = "spread evenly within its bin" if even else "placed within its bin by a private histogram"
+        return f"{how}, {'whole' if self.whole else 'real'} numbers"
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the declaration as plain data."""
-        return {"kind": "bins", "edges": list(self.edges), "missing": self.missing, "whole": self.whole}
+        found = {"kind": "bins", "edges": list(self.edges), "missing": self.missing, "whole": self.whole}
+        if self.within == "uniform":
+            return found
+        return found | {"within": self.within, "shares": None if self.shares is None else list(self.shares)}
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from discreet.noise.experiment import uniforms
 from discreet.synthetic.domain.calendar_parts import Calendar
 from discreet.synthetic.domain.column_domains import Bins, Codes, ColumnDomain, Keys
 from discreet.synthetic.domain.frame_columns import FrameKind, columns_of, frame_of
+from discreet.synthetic.domain.text_keys import FoundKeys, UnknownKeys
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.factors import Factor
 from discreet.synthetic.inference.junction_tree import junction_tree, tree_size
@@ -44,7 +45,7 @@ class Domain:
     """What the rows of a table may be, declared in public.
 
     Args:
-        columns: by name a list of keys, a `range` of edges, or a `Keys`, `Bins` or `Calendar`.
+        columns: by name a list of keys, a `range` of edges, or a `Keys`, `Bins`, `Calendar` or `UnknownKeys`.
         forbidden: combinations that cannot occur, each a dict of values by column: a row that has one of the values in
             every one of these columns. For bins give a range or a pair of edges; None is a missing value.
 
@@ -90,6 +91,17 @@ class Domain:
         return {name: column.size for name, column in self.columns.items()}
 
     @property
+    def fine_sizes(self) -> dict[str, int]:
+        """Returns how many fine codes each column has."""
+        return {name: column.fine_size for name, column in self.columns.items()}
+
+    def completed(self, columns: Mapping[str, ColumnDomain]) -> Domain:
+        """Returns the same domain with what was released about some columns; their codes, and rules, stay."""
+        made = Domain(dict(self.columns) | dict(columns))
+        assign(made, forbidden=self.forbidden)
+        return made
+
+    @property
     def details(self) -> dict[str, str]:
         """Returns by column how a value is made of a code, in words."""
         return {name: column.detail for name, column in self.columns.items()}
@@ -106,8 +118,8 @@ class Domain:
         """
         return self.codes(columns_of(frame), ignore=ignore)
 
-    def codes(self, columns: Mapping[str, Any], *, ignore: Sequence[str] = ()) -> Codes:
-        """Returns the code of every value of columns that were taken out of a frame."""
+    def codes(self, columns: Mapping[str, Any], *, ignore: Sequence[str] = (), fine: bool = False) -> Codes:
+        """Returns the code of every value of columns that were taken out of a frame, or its fine code."""
         given = [name for name in columns if name not in ignore]
         unknown = [name for name in given if name not in self.columns]
         if unknown:
@@ -119,11 +131,11 @@ class Domain:
         rows = len(columns[given[0]])
         found = np.empty((rows, len(self.columns)), dtype=np.int64)
         for place, (name, column) in enumerate(self.columns.items()):
-            found[:, place] = column.codes(columns[name])
+            found[:, place] = (column.fine_codes if fine else column.codes)(columns[name])
         return found
 
     def decode(self, codes: Codes, kind: FrameKind = FrameKind.DICT, *, bits: Bits | None = None) -> Any:
-        """Returns rows of values as a frame; where a code stands for several values, one is drawn evenly.
+        """Returns rows of values as a frame; where a code stands for several values, one is drawn.
 
         Args:
             codes: one line for each row.
@@ -241,7 +253,12 @@ def _from_dict(column: Mapping[str, Any]) -> ColumnDomain:
         keys = [date.fromisoformat(key) for key in column["keys"]] if column["days"] else column["keys"]
         return Keys(keys, missing=missing)
     if kind == "bins":
-        return Bins(column["edges"], missing=missing, whole=column["whole"])
+        bins = Bins(column["edges"], missing=missing, whole=column["whole"], within=column.get("within", "uniform"))
+        return bins if column.get("shares") is None else bins.told(column["shares"])
+    if kind == "unknown keys":
+        return UnknownKeys(column["most"], other=column["other"], missing=missing)
+    if kind == "found keys":
+        return FoundKeys(column["keys"], other=column["other"], missing=missing, paid=tuple(column["paid"]))
     if kind == "calendar":
         return Calendar(column["part"], years=column["years"], missing=missing)
     raise KeyError(kind)
