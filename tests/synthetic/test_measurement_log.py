@@ -168,3 +168,13 @@ def test_unknown_columns_are_refused_before_a_charge(wrong: tuple[str, ...]) -> 
     with pytest.raises(InvalidParameter):
         log.marginal(table((0, 0)), wrong, rho="0.1")
     assert not log.charges
+
+
+def test_much_noise_is_on_a_coarser_grid_and_costs_the_same() -> None:
+    # 1 / sqrt(2 rho) = 2^27 rows: single rows would be drawn one by one, each by exact enclosures.
+    rho = Fraction(1, 1 << 55)
+    log = MeasurementLog(rho=rho, bits=SeededBits(1))
+    found = log.marginal(table((0, 1)), ("a", "b"), rho=rho)
+    assert found.sigma == pytest.approx(2.0**27, rel=1e-6)
+    assert np.all(found.values % (1 << 16) == 0)
+    assert compose(terms(log.event)).rho <= rho

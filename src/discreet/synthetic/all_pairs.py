@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,7 @@ MOST_PAIR_CELLS = 1 << 25
 """Of all pairs together: a public limit on memory."""
 
 _COLUMNS = Fraction(3, 10)  # the part of the budget for columns by themselves
+_BITS = 40  # of the square of a weight
 _ROUNDS = 4
 _FAILURES = 200  # pairs in a row that find no room before a round ends
 
@@ -45,7 +47,8 @@ class AllPairs(Generator):
       that nothing is paid for twice. A pair of n and m merged values has (n - 1) (m - 1) free numbers. Noise of
       deviation s on it costs p / s^2, p = (1 - 1/n) (1 - 1/m), and has an expected L1 norm proportional to
       n m s sqrt(p). By a Lagrange multiplier the sum of these is least where prices are proportional to
-      ((n - 1) (m - 1))^(2/3);
+      ((n - 1) (m - 1))^(2/3); but a model does not follow noise where there is much of it, so that a pair of many
+      cells gains less from its price than that, and prices are proportional to ((n - 1) (m - 1))^(1/2);
     - all else is post-processing, which costs nothing however often it looks. Each pair has a prior that is fitted to
       what was released of it (`pair_shrinkage`): it says how much of the residual to believe, cell by cell, and by how
       much a model gains that follows it. Pairs are added to a junction tree of at most `most_cells` cells in a few
@@ -139,7 +142,7 @@ def _measured_pairs(
     """
     small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
     weights = {
-        (one, other): cells_weight((sizes[one] - 1) * (sizes[other] - 1))
+        (one, other): math.isqrt((sizes[one] - 1) * (sizes[other] - 1) << _BITS)
         for one, other in combinations(sizes, 2)
         if min(sizes[one], sizes[other]) > 1 and cells((one, other), sizes) <= MOST_CELLS
     }

@@ -47,6 +47,7 @@ _NOTHING = Fraction(0)
 _LARGEST_SCORE = 1 << 61
 _LARGEST_ESTIMATE = 2.0**52  # rows in all cells together: sums of steps then stay within 64 bits
 _LEAST = 2.0**-10
+_LARGEST_WHOLE = 1 << 20  # a deviation above which a grid of single rows is as good as a coarser one, and far slower
 _PRECISION = 12  # bits of the smallest factor of a contrast
 _LARGEST_SCALE = 1 << 40
 _REACH = 12  # whole numbers beyond it have a chance below 1e-26 where sigma is below 1
@@ -177,7 +178,7 @@ class MeasurementLog:
         return _deviation(self._noise(check.positive(rho=rho)))
 
     def marginal(self, rows: CodedRows, attributes: Sequence[str], *, rho: check.Number) -> NoisyMarginal:
-        """Measures how many rows each cell of some columns has: exact counts plus normal noise, rounded.
+        """Measures how many rows each cell of some columns has: exact counts plus normal noise, on a public grid.
 
         Args:
             rows: the private rows.
@@ -266,7 +267,10 @@ class MeasurementLog:
         return int(mechanism.choose(np.array(clipped, dtype=np.int64), bits=self._bits))
 
     def _noise(self, rho: Fraction) -> Gaussian:
-        return Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity, grid=1)
+        whole = Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity, grid=1)
+        if whole.sigma <= _LARGEST_WHOLE:
+            return whole
+        return Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity)
 
     def _charge(self, about: tuple[str, ...], rho: Fraction, event: Event, words: str) -> None:
         """Charges before anything is drawn; what is told of it follows from earlier releases and the public domain."""
