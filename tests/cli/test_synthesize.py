@@ -90,3 +90,27 @@ def test_a_file_that_declares_something_else_is_refused(clinic: Path, declared: 
     (clinic / "domain.toml").write_text(f"{declared}\n", encoding="utf-8")
     told = run(*QUICK, "--out", "fake.csv", "--domain", "domain.toml")
     assert (told.code, "unknown_keys = 100" in " ".join(told.err.split())) == (2, True)
+
+
+def test_people_and_their_events_are_written_together(clinic: Path) -> None:
+    declared = (clinic / "discreet.toml").read_text(encoding="utf-8")
+    rows = "".join(f"p{n},{'FM'[n % 2]}\n" for n in range(120))
+    (clinic / "people.csv").write_text(f"patient_id,sex\n{rows}", encoding="utf-8")
+    more = '[tables.people]\nsource = "people.csv"\nunit = "patient_id"\naccount = "patients"\n'
+    more += 'types = { patient_id = "text", sex = "text" }\nkeys = { sex = ["F", "M"] }\n'
+    (clinic / "discreet.toml").write_text(f"{declared}\n{more}", encoding="utf-8")
+    assert run("protect", "--yes").code == 0
+    both = ("synthesize", "people", "--events", "visits", "--epsilon", "1", "--generator", "independent")
+    half = run(*both, "--out", "fake.csv")
+    assert (half.code, "--events-out" in half.err) == (2, True)
+    assert run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--report", "p.html").code == 2
+    assert run(*both, "--out", "fake.csv", "--events-out", "e.xlsx").code == 2
+    made = run(*both, "--out", "fake.csv", "--events-out", "e.csv")
+    assert made.code == 0, made.err
+    people, events = (pyarrow.csv.read_csv(clinic / name) for name in ("fake.csv", "e.csv"))
+    assert people.column_names[1:] == ["sex"]
+    assert set(events.column(0).to_pylist()) <= set(people.column(0).to_pylist())
+    assert "nothing, it was stored" in run(*both, "--out", "fake.csv", "--events-out", "e.csv").out
+    (clinic / "domain.toml").write_text('sex = ["F", "M"]\n', encoding="utf-8")
+    flat = run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--domain", "domain.toml")
+    assert (flat.code, "section for each" in " ".join(flat.err.split())) == (2, True)

@@ -10,6 +10,7 @@ import pytest
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.synthetic.inference.estimation import fit
+from discreet.synthetic.inference.factors import Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, residual
 from discreet.synthetic.pair_shrinkage import PairPrior, pair_prior
 
@@ -79,7 +80,7 @@ def test_ridges_that_differ_by_cell_are_solved_to_the_gap_that_is_told() -> None
         NoisyMarginal(("b",), rows.sum(axis=0), 5.0),
     ]
     pair = NoisyMarginal(("a", "b"), residual(0.2 * rows * normals(rows.shape, bits=SeededBits(3))), 5.0, residual=True)
-    ridges = {("a", "b"): rows * 25.0 / (0.04 * rows**2) + 5.0}
+    ridges: dict[tuple[str, ...], Table] = {("a", "b"): rows * 25.0 / (0.04 * rows**2) + 5.0}
     sizes = {"a": 6, "b": 5}
     rough, fine = (
         fit(sizes, [*columns, pair], total=5000.0, ridges=ridges, tolerance=tolerance) for tolerance in (0.1, 1e-9)

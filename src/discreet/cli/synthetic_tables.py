@@ -44,7 +44,13 @@ def synthesize(
         Path | None, typer.Option(help="A TOML file of public values of columns.", dir_okay=False)
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Into how many declared bounds are cut; 16 unless given.")] = None,
-    rows_per_unit: Annotated[int, typer.Option(help="How many rows of one unit count at most.")] = 1,
+    rows_per_unit: Annotated[
+        int | None, typer.Option(help="How many rows of one unit count at most; 1, or of events as many as declared.")
+    ] = None,
+    events: Annotated[
+        str | None, typer.Option(help="A table of events of the same people, made up with them for one charge.")
+    ] = None,
+    events_out: Annotated[Path | None, typer.Option(help="Where made-up events go.", dir_okay=False)] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a page: columns, worst pairs, what it is good for.", dir_okay=False)
     ] = None,
@@ -54,37 +60,46 @@ def synthesize(
     config: ConfigFile = HERE,
 ) -> None:
     """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
-    if out.suffix not in _FORMS or not out.parent.is_dir():
-        raise InvalidParameter("--out", str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
+    _check_out("--out", out)
+    _check_events(events, events_out, report)
     if report is not None:
         _check_report(report)
-    known = None if domain is None else _domains(domain)
+    known = None if domain is None else _domains(domain, linked=events is not None)
+    how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "generator": generator, "domain": known, "bins": bins}
+    how |= {"rows": rows, "analyst": analyst, "project": project, "key": key}
+    if rows_per_unit is not None:
+        how["rows_per_unit"] = rows_per_unit
     with stages("Synthesizing"), Curator.from_config(config, opening=False) as curator:
-        made = curator.synthesize(
-            table,
-            epsilon=epsilon,
-            delta=delta,
-            rows=rows,
-            generator=generator,
-            domain=known,
-            bins=bins,
-            rows_per_unit=rows_per_unit,
-            analyst=analyst,
-            project=project,
-            key=key,
-        )
-    try:
-        _write(made.table, out)
-    except OSError:
-        hint = "The table is kept: the same command with another --out writes it for free."
-        raise InvalidParameter("--out", str(out), "to be a file that can be written", hint) from None
-    say(f"{len(made):,} rows written to {out}.")
+        if events is not None and events_out is not None:
+            both = curator.synthesize_tables(table, events, **how)
+            _write(both.people, out, "--out")
+            _write(both.events, events_out, "--events-out")
+            typer.echo(str(both))
+            return
+        made = curator.synthesize(table, **how)
+    _write(made.table, out, "--out")
     if report is not None:
         with stages("Drawing charts"):
             page = made.to_html()
         write_page(page, report, "--report")
         say(f"What they are good for, and what not: {report}.")
     typer.echo(str(made))
+
+
+def _check_out(option: str, out: Path) -> None:
+    if out.suffix not in _FORMS or not out.parent.is_dir():
+        raise InvalidParameter(option, str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
+
+
+def _check_events(events: str | None, events_out: Path | None, report: Path | None) -> None:
+    """Refuses half of what two tables need, before anything is charged."""
+    if (events is None) is not (events_out is None):
+        told = "--events" if events is None else "--events-out"
+        raise InvalidParameter(told, None, "to be given", "Two tables need --events TABLE and --events-out FILE.")
+    if events_out is not None:
+        _check_out("--events-out", events_out)
+        if report is not None:
+            raise InvalidParameter("--report", str(report), "to be left out for two tables", "It is about one table.")
 
 
 def _check_report(path: Path) -> None:
@@ -94,15 +109,21 @@ def _check_report(path: Path) -> None:
     load("vl_convert", "Drawing a chart")
 
 
-def _write(table: Any, out: Path) -> None:
-    if out.suffix == ".parquet":
-        pq.write_table(table, out)
-    else:
-        load("pyarrow.csv", "A CSV file").write_csv(table, out)
+def _write(table: Any, out: Path, option: str) -> None:
+    """Writes made-up rows; they are kept, so that nothing is lost if that cannot be done."""
+    try:
+        if out.suffix == ".parquet":
+            pq.write_table(table, out)
+        else:
+            load("pyarrow.csv", "A CSV file").write_csv(table, out)
+    except OSError:
+        hint = f"The table is kept: the same command with another {option} writes it for free."
+        raise InvalidParameter(option, str(out), "to be a file that can be written", hint) from None
+    say(f"{table.num_rows:,} rows written to {out}.")
 
 
-def _domains(path: Path) -> dict[str, Any]:
-    """Returns the domains that a file declares.
+def _domains(path: Path, *, linked: bool) -> dict[str, Any]:
+    """Returns the domains that a file declares; of two tables, by the name of each.
 
     Raises:
         InvalidParameter: if it cannot be read, or declares something else.
@@ -111,7 +132,13 @@ def _domains(path: Path) -> dict[str, Any]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise InvalidParameter("--domain", str(path), "to be a TOML file", _DOMAIN) from None
-    return {name: _domain(name, declared) for name, declared in found.items()}
+    if not linked:
+        return {name: _domain(name, declared) for name, declared in found.items()}
+    if not all(isinstance(columns, Mapping) for columns in found.values()):
+        raise InvalidParameter("--domain", str(path), "to have a section for each of the two tables", "[visits]")
+    return {
+        table: {name: _domain(name, declared) for name, declared in columns.items()} for table, columns in found.items()
+    }
 
 
 def _domain(name: str, declared: Any) -> Any:
