@@ -28,6 +28,7 @@ from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 _STRENGTHS = np.geomspace(1 / 256, 32, 40)
 _POWERS = (0.5, 0.75, 1.0)
 _LEAST = 2.0**-10  # rows that a cell expects at least
+_FLOOR = 1.0  # of a ridge, in deviations of the noise: as much as a fit has without a prior
 _MEAN = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
 
 
@@ -91,5 +92,5 @@ def pair_prior(pair: NoisyMarginal, expected: Table) -> PairPrior:
             deviance = float((np.log(whole) + squares / whole).sum())
             if deviance < best:
                 best, variances = deviance, strength**2 * shape
-    ridge = rows * pair.sigma**2 / variances + pair.sigma
+    ridge = rows * pair.sigma**2 / variances + _FLOOR * pair.sigma
     return PairPrior(noise=noise, variances=variances, ridge=ridge, evidence=max(0.0, none - best))
