@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep import Flat, Normalised, PerLayer
-from discreet.deep.clipping.layer_rule import products_norms, squares
+from discreet.deep.clipping.layer_rule import pair_norms, squares
 from discreet.errors import InvalidParameter
 from tests.deep.small_models import MODELS, WORDS, Position, Summed, Tied, gradients, loop, seeded, values, words
 
@@ -49,6 +49,7 @@ def test_norms_are_those_of_the_loop_and_never_below(make: Callable[[], nn.Modul
     assert torch.allclose(total, expected, rtol=CLOSE, atol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @each_model
 @pytest.mark.parametrize("clip", [Flat(0.5), PerLayer(0.7), Normalised(1)], ids=["flat", "per layer", "normalised"])
 def test_clipped_sums_are_those_of_the_loop(make: Callable[[], nn.Module], x: Tensor, clip: Any) -> None:
@@ -105,8 +106,8 @@ def test_norms_of_positions_that_cancel_are_not_too_small(positions: int, width:
     e = values((5, 1, positions, height))
     a, e = torch.cat([a, a], 2), torch.cat([e, -e * (1 + 1e-6)], 2)
     exact = squares(torch.matmul(e.double().mT, a.double()))
-    assert bool((products_norms(a, e) >= exact).all())
-    assert bool((products_norms(a, e) <= exact + 200 * 2.0**-24 * squares(a) * squares(e)).all())
+    assert bool((pair_norms(a, e) >= exact).all())
+    assert bool((pair_norms(a, e) <= exact + 200 * 2.0**-24 * squares(a) * squares(e)).all())
 
 
 def test_frozen_parameters_are_left_alone() -> None:

@@ -196,6 +196,19 @@ def test_schedules_averages_and_optimizers_work_as_they_do() -> None:
     assert int(average.n_averaged) == 4
 
 
+def test_augmentations_of_an_example_are_averaged_before_clipping() -> None:
+    def augmented(net: nn.Module, batch: Any) -> Tensor:
+        views = [losses(net, (batch[0] + shift, batch[1])) for shift in (0.0, 0.5)]
+        return torch.stack(views).mean(0)
+
+    data = rows(10)
+    outputs = [np.zeros(26)] * 3
+    whole = told(lambda: train(trainer(data), augmented), outputs)
+    fewer = told(lambda: train(trainer(without_last(data)), augmented), outputs)
+    found = [float(np.linalg.norm(a.value - b.value)) / float(a.sigma) for a, b in zip(whole, fewer, strict=True)]
+    assert within(found)
+
+
 def test_frozen_parameters_stay() -> None:
     net = network()
     net[0].requires_grad_(False)

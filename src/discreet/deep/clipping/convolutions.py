@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, products_norms, refuse, rule_for, squares, weigh
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, refuse, rule_for, small_sum, squares
 
 
 @rule_for(nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -23,27 +23,33 @@ class ConvolutionRule(LayerRule):
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
         found = {"bias": call.e.flatten(2).sum(2)} if "bias" in names else {}
-        if "weight" in names:
-            a, e = patches(call)
-            kernels = torch.matmul(e.mT, a)
-            found["weight"] = kernels.reshape(len(kernels), *call.layer.weight.shape)
-        return found
+        return found | ({"weight": _kernels(call, *patches(call))} if "weight" in names else {})
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
-        found = {name: squares(kept) for name, kept in self._kept(call, [n for n in names if n == "bias"]).items()}
-        if "weight" in names:
-            # A number that no patch contains must be finite too, since the weighted sum may touch it.
-            found["weight"] = products_norms(*patches(call)) + 0 * squares(call.a)
-        return found
+        found = super().squared_norms(call, [name for name in names if name == "bias"])
+        if "weight" not in names:
+            return found
+        a, e = patches(call)
+        if small_sum(a, e):
+            call.kept["weight"] = _kernels(call, a, e)
+            return found | super().squared_norms(call, ["weight"])
+        # A number that no patch contains must be finite too, since the weighted sum may touch it.
+        return found | {"weight": pair_norms(a, e) + 0 * squares(call.a)}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
-        bias = self._kept(call, [n for n in names if n == "bias"])
-        found = {name: weigh(weights, kept) for name, kept in bias.items()}
-        if "weight" in names:
-            found["weight"] = _kernel_gradient(call, call.e * _like(weights, call.e))
-        return found
+        made = [name for name in names if name == "bias" or name in call.kept]
+        found = super().weighted_sums(call, made, weights)
+        if "weight" not in names or "weight" in made:
+            return found
+        return found | {"weight": _kernel_gradient(call, call.e * _like(weights, call.e))}
+
+
+def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
+    """The gradient of the kernel for each example."""
+    kernels = torch.matmul(e.mT, a)
+    return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
 
 def _like(weights: Tensor, values: Tensor) -> Tensor:

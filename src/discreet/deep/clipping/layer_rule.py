@@ -12,11 +12,13 @@ norm of each example's gradient, and the sum of all of them with a weight for ea
 Rounding. Floats have the unit roundoff u (2^-24 for 32 bits). Let S_i = ||a_i|| ||e_i|| be the product of the Frobenius
 norms of what was kept of example i. The sum of n products in floats is off by at most n u / (1 - n u) times the sum of
 their absolute values, in any order (Higham 2002, section 3.1), which Cauchy and Schwarz bound by S_i.
-A squared norm that is returned here is therefore raised by what rounding can hide, and by 16 u S_i^2 besides: it is
-never below the squared norm of the exact gradient that belongs to the floats a_i and e_i. Since a weight is at most
-C / (raised norm), w_i S_i <= C / (4 sqrt(u)), and rounding the weight and its product with e_i, relatively by 2u, moves
-the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel each other are the reason: their sum may
-be far below what rounding leaves of it.
+
+A gradient that is made for each example is a vector of floats, measured in 64 bits and added up with its weight as it
+is: nothing is hidden. A squared norm that is found from pairs of positions is raised by what rounding can hide, and by
+16 u S_i^2 besides: it is never below the squared norm of the exact gradient that belongs to the floats a_i and e_i.
+Since a weight is at most C / (raised norm), w_i S_i <= C / (4 sqrt(u)), and rounding the weight and its product with
+e_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel each other
+are the reason: their sum may be far below what rounding leaves of it.
 """
 
 from __future__ import annotations
@@ -122,33 +124,40 @@ def weigh(weights: Tensor, gradients: Tensor) -> Tensor:
     return torch.tensordot(weights.to(gradients.dtype), gradients, dims=1)
 
 
-def products_norms(a: Tensor, e: Tensor) -> Tensor:
+def small_sum(a: Tensor, e: Tensor) -> bool:
+    """Returns whether the sum over t of e_t (outer) a_t has fewer numbers than its T parts, d p against T (d + p).
+
+    Then it is made for each example, measured, kept and added up as it is. Else pairs of positions tell its norm in
+    fewer multiplications, and no memory is taken.
+
+    Args:
+        a: (examples, groups, T, d).
+        e: (examples, groups, T, p).
+    """
+    positions, width, height = a.shape[2], a.shape[3], e.shape[3]
+    return bool(positions > 1 and positions * (width + height) > width * height)
+
+
+def pair_norms(a: Tensor, e: Tensor) -> Tensor:
     """Returns upper bounds on the squared norms of the sums over t of e_t (outer) a_t, for each example.
 
-    Either from the products of all pairs of positions, sum over t and t' of (a_t . a_t') (e_t . e_t'), or from the sum
-    itself, whichever takes fewer multiplications: T (d + p) or d p for each of T positions. The error of the first is
-    at most that of d + p + 2 products, relative to S^2, of the second that of T products, relative to S, before
-    squaring; see the module.
+    They are the sums over t and t' of (a_t . a_t') (e_t . e_t'), with an error of at most that of d + p + 2 products,
+    relative to S^2; see the module.
 
     Args:
         a: (examples, groups, T, d).
         e: (examples, groups, T, p).
 
     >>> a, e = torch.eye(2).reshape(1, 1, 2, 2), torch.ones(1, 1, 2, 3)
-    >>> round(float(products_norms(a, e)), 3)
+    >>> round(float(pair_norms(a, e)), 3)
     6.0
     """
-    positions, width, height = a.shape[2], a.shape[3], e.shape[3]
-    guard = GUARD * unit_roundoff(e)
     together = squares(a) * squares(e)
-    if positions == 1 and a.shape[1] == 1:
+    if a.shape[1] == a.shape[2] == 1:
         return together
-    if positions * (width + height) <= width * height:
-        pairs = torch.matmul(a, a.mT) * torch.matmul(e, e.mT)
-        found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
-        return found + (sum_error(width + height + 2, e) + guard) * together
-    found = squares(torch.matmul(e.mT, a)).sqrt()
-    return (found + sum_error(positions, e) * together.sqrt()).square() + guard * together
+    pairs = torch.matmul(a, a.mT) * torch.matmul(e, e.mT)
+    found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
+    return found + (sum_error(a.shape[3] + e.shape[3] + 2, e) + GUARD * unit_roundoff(e)) * together
 
 
 RULES: dict[type[nn.Module], LayerRule] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, products_norms, rule_for, squares, weigh
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum
 
 
 @rule_for(nn.Linear)
@@ -22,20 +22,20 @@ class LinearRule(LayerRule):
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
-        found = {name: squares(kept) for name, kept in self._kept(call, [n for n in names if n == "bias"]).items()}
-        if "weight" in names:
-            found["weight"] = products_norms(_positions(call.a)[:, None], _positions(call.e)[:, None])
-        return found
+        a, e = _positions(call.a)[:, None], _positions(call.e)[:, None]
+        made = [name for name in names if name == "bias" or small_sum(a, e)]
+        found = super().squared_norms(call, made)
+        return found | {name: pair_norms(a, e) for name in names if name not in made}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
-        """Returns the weighted sums: one product over all examples and positions."""
-        bias = self._kept(call, [n for n in names if n == "bias"])
-        found = {name: weigh(weights, kept) for name, kept in bias.items()}
-        if "weight" in names:
-            e = _positions(call.e)
-            weighted = e * weights.to(e.dtype)[:, None, None]
-            found["weight"] = torch.matmul(weighted.flatten(0, 1).T, _positions(call.a).flatten(0, 1))
-        return found
+        """Returns the weighted sums: one product over all examples and positions, unless gradients were made."""
+        made = [name for name in names if name == "bias" or name in call.kept]
+        found = super().weighted_sums(call, made, weights)
+        if "weight" not in names or "weight" in made:
+            return found
+        e = _positions(call.e)
+        weighted = e * weights.to(e.dtype)[:, None, None]
+        return found | {"weight": torch.matmul(weighted.flatten(0, 1).T, _positions(call.a).flatten(0, 1))}
 
     def merged(self, calls: Sequence[Call]) -> Call:
         """Returns one call at the positions of all."""
