@@ -2,4 +2,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/discreet/deep/*", "tests/deep/small_models.py", "docs/deep.md"]
+collect_ignore_glob = (
+    [] if find_spec("torch") else ["src/discreet/deep/*", "tests/deep/small_models.py", "docs/deep.md"]
+)
