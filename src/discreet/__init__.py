@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         accounting,
         attacks,
         audit,
+        deep,
         engines,
         errors,
         exact,
@@ -82,7 +83,19 @@ __all__ += [
     "count_distinct",
     "count_units",
 ]
-__all__ += ["covariance", "engines", "errors", "exact", "learn", "ledger", "local", "maximum", "mean", "mechanisms"]
+__all__ += [
+    "covariance",
+    "deep",
+    "engines",
+    "errors",
+    "exact",
+    "learn",
+    "ledger",
+    "local",
+    "maximum",
+    "mean",
+    "mechanisms",
+]
 __all__ += [
     "median",
     "minimum",

@@ -64,6 +64,7 @@ EXTRAS = {
     "pyspark": "spark",
     "sklearn": "learn",
     "starlette": "service",
+    "torch": "deep",
     "uvicorn": "service",
     "vl_convert": "report",
 }

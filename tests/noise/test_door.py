@@ -13,6 +13,7 @@ from tests.syntax import nodes
 DOOR = Path("noise/rng.py")
 GENERATORS = {"random", "secrets", "uuid", "torch", "jax", "randomgen", "mimesis", "numpy.random", "scipy.stats"}
 ATTRIBUTES = {"random", "urandom", "getrandom", "rvs", "default_rng", "SystemRandom", "RandomState", "rand", "randn"}
+ATTRIBUTES |= {"bernoulli_", "normal_", "rand_like", "randint", "randn_like", "randperm", "uniform_"}
 
 
 def imported(node: ast.AST) -> list[str]:
@@ -36,8 +37,11 @@ def leaks(found: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def test_no_other_randomness() -> None:
-    found = {path: list(leaks(inside)) for path, inside in nodes().items()}
+    found = {path: [*leaks(inside)] for path, inside in nodes().items()}
     assert len(found) > 100
+    for path, names in found.items():
+        if path.parts[0] == "deep":  # works with its tensors, and draws from it no more than others do
+            found[path] = [name for name in names if name != "torch"]
     assert {path: names for path, names in found.items() if names} == {DOOR: ["urandom"]}
 
 

@@ -1,0 +1,12 @@
+"""Private training of PyTorch models: an ordinary loop in which three lines change.
+
+Needs PyTorch: ``pip install 'discreet[deep]'``.
+"""
+
+from discreet.lazy import extra
+
+with extra("Deep learning"):
+    from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
+    from discreet.deep.private_trainer import Trainer
+
+__all__ = ["ClipRule", "Flat", "Normalised", "PerLayer", "Trainer"]

@@ -1,0 +1,48 @@
+"""Linear layers: one matrix, used at one position of each example or at many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum
+
+
+@rule_for(nn.Linear)
+class LinearRule(LayerRule):
+    """y_t = W a_t + b: the gradient is the sum of e_t (outer) a_t for W, and of e_t for b."""
+
+    def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+        """Returns the gradient of each example."""
+        a, e = _positions(call.a), _positions(call.e)
+        found = {"bias": e.sum(1)} if "bias" in names else {}
+        return found | ({"weight": torch.matmul(e.mT, a)} if "weight" in names else {})
+
+    def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+        """Returns the squared norms."""
+        a, e = _positions(call.a)[:, None], _positions(call.e)[:, None]
+        made = [name for name in names if name == "bias" or small_sum(a, e)]
+        found = super().squared_norms(call, made)
+        return found | {name: pair_norms(a, e) for name in names if name not in made}
+
+    def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
+        """Returns the weighted sums: one product over all examples and positions, unless gradients were made."""
+        made = [name for name in names if name == "bias" or name in call.kept]
+        found = super().weighted_sums(call, made, weights)
+        if "weight" not in names or "weight" in made:
+            return found
+        e = _positions(call.e)
+        weighted = e * weights.to(e.dtype)[:, None, None]
+        return found | {"weight": torch.matmul(weighted.flatten(0, 1).T, _positions(call.a).flatten(0, 1))}
+
+    def merged(self, calls: Sequence[Call]) -> Call:
+        """Returns one call at the positions of all."""
+        a = torch.cat([_positions(call.a) for call in calls], 1)
+        return Call(calls[0].layer, (a,), {}, (torch.cat([_positions(call.e) for call in calls], 1),))
+
+
+def _positions(values: Tensor) -> Tensor:
+    """Values as (examples, positions, features)."""
+    return values.reshape(len(values), -1, values.shape[-1])

@@ -1,0 +1,98 @@
+"""Batches that each example enters by a coin of its own, in pieces that fit into memory.
+
+The number of examples in a batch is private, as is which ones they are. Shapes and types of an example are public and
+the same for all: they are those of `example=`, or of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
+
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.noise import Bits, bernoulli
+
+Signature = tuple[Any, tuple[tuple[Any, ...], ...]]
+_LOADER = "Batches are drawn here, each example by a coin of its own: pass the loader's dataset, loader.dataset."
+_LENGTH = "Every example must be reachable by its number: pass a dataset with __len__ and __getitem__."
+
+
+class PoissonBatches:
+    """Draws batches from a dataset.
+
+    Args:
+        data: with a length, and an example for each number below it.
+        probability: with which an example enters a batch, independently of all others and of other batches.
+        most: how many examples a piece has at most.
+        example: a public example, or a list of three, that shows shapes and types; None for those of the first one.
+
+    Raises:
+        InvalidParameter: for a loader with batches of its own, and for data of unknown length.
+    """
+
+    def __init__(self, data: Any, probability: Fraction, most: int, example: Any = None) -> None:
+        if isinstance(data, DataLoader):
+            raise InvalidParameter("data", "a DataLoader", "to be a dataset", _LOADER)
+        sized = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+        if isinstance(data, IterableDataset) or not sized:
+            raise InvalidParameter("data", type(data).__name__, "to have a length", _LENGTH)
+        if example is None and len(data) == 0:
+            raise InvalidParameter("data", "empty", "to have an example", "Pass example=, a public one.")
+        self._data, self._probability, self._most = data, probability, most
+        self._public = example
+        shown = data[0] if example is None else example[0] if isinstance(example, list) else example
+        self._signature = _signature(default_collate([shown]))
+
+    def draw(self, bits: Bits | None = None) -> Iterator[tuple[Any, int, bool]]:
+        """Yields the pieces of a fresh batch: the examples, how many, and whether it is the last; none if it is empty.
+
+        Raises:
+            InvalidValue: if an example has another shape or type; which one is not said.
+        """
+        chosen = np.flatnonzero(bernoulli(self._probability, len(self._data), bits=bits))
+        for start in range(0, chosen.size, self._most):
+            piece = chosen[start : start + self._most]
+            yield self._collated(piece.tolist()), piece.size, start + self._most >= chosen.size
+
+    def _collated(self, places: Sequence[int]) -> Any:
+        if isinstance(self._data, TensorDataset):
+            index = torch.tensor(places)
+            return [tensor[index] for tensor in self._data.tensors]
+        try:
+            batch = default_collate([self._data[place] for place in places])
+        except (RuntimeError, TypeError):
+            batch = None
+        if batch is None or _signature(batch) != self._signature:
+            raise InvalidValue(
+                "of every example to have the shape and type of the first",
+                "Pad or crop examples to one public shape, or pass example= to say which it is.",
+            )
+        return batch
+
+    def public_rows(self, kinds: Sequence[int]) -> Any:
+        """Returns a batch that tells nothing about the data: a made-up example for each kind, or those given."""
+        if isinstance(self._public, list):
+            return default_collate([self._public[kind % len(self._public)] for kind in kinds])
+        spec, leaves = self._signature
+        made = [torch.stack([_made_up(shape, dtype, kind) for kind in kinds]) for shape, dtype in leaves]
+        return pytree.tree_unflatten(made, spec)
+
+
+def _signature(batch: Any) -> Signature:
+    leaves, spec = pytree.tree_flatten(batch)
+    if not all(isinstance(leaf, Tensor) for leaf in leaves):
+        raise InvalidParameter("data", "with other things", "to have examples of tensors and numbers", "Encode texts.")
+    return spec, tuple((tuple(leaf.shape[1:]), leaf.dtype) for leaf in leaves)
+
+
+def _made_up(shape: tuple[int, ...], dtype: Any, kind: int) -> Tensor:
+    """A tensor of waves, or of zeros and ones, which most models can read as words and as classes."""
+    places = torch.arange(torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
+    return (torch.cos((places + 1) * (1.3 + kind)) if dtype.is_floating_point else (places + kind) % 2).to(dtype)

@@ -1,0 +1,293 @@
+"""The private trainer: an ordinary loop over batches, in which three lines change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from discreet import accounting, check, progress
+from discreet.check import Number
+from discreet.deep import checkpoint_file
+from discreet.deep.clipping import PerExampleGradients, Recorder, clip_rule
+from discreet.deep.gradient_noise import NoisySum
+from discreet.deep.model_check import ModelCheck
+from discreet.deep.poisson_batches import PoissonBatches
+from discreet.deep.step_count import StepCount
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, source_of
+from discreet.privacy import ApproxDP
+from discreet.privacy.events import Composed, Event, Gaussian, PoissonSampled, Repeated, to_json
+
+_TOLD = 20  # how often the privacy spent so far is told
+_SIZE = (
+    "The step divides by size times the sampling rate, and a private number may not be read for that: pass "
+    "size=len(data) if the number of examples may be known, else a public guess of it."
+)
+_FORGOTTEN = "Call trainer.step(losses) once for each batch that the trainer gives."
+
+
+class Trainer:
+    """Trains a PyTorch model with differential privacy (DP-SGD; Abadi et al. 2016), whatever the optimizer.
+
+    Batches are drawn by a coin for each example, gradients of examples are clipped, their sum gets exact noise and is
+    divided by the expected size of a batch, a constant; the optimizer does the rest.
+
+    Formal guarantee: the weights after every step, together, are described by `event` for neighbours that add or
+    remove one example: `steps` Poisson-sampled Gaussians with one noise multiplier, found before any example is read.
+    What rounding of floats means for it is in `discreet.deep.gradient_noise`. One person, one example: whoever has
+    several is protected as a group. Losses that the loop computes are private: print none of them.
+
+    Args:
+        model: with trainable parameters; frozen ones stay. Layers that mix examples are refused.
+        optimizer: of the model's parameters.
+        data: a dataset with a length, whose examples are tensors and numbers of one shape.
+        size: the public number of examples, or a guess; the sampling rate is batch_size / size.
+        epsilon: what the whole run may cost; or None, with a noise_multiplier.
+        delta: likewise.
+        epochs: how often an example is used on average.
+        batch_size: the expected number of examples in a batch.
+        clip: a bound for each example's gradient, or a rule: `Flat(1)`, `PerLayer(1)`, `Normalised(1)`.
+        noise_multiplier: the noise's deviation in units of the bound, instead of epsilon.
+        physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
+        scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
+        average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
+        example: a public example, or a list of three, if shapes must not be taken from the first one, or made-up
+            examples mean nothing to the model.
+        checkpoint: a path where weights are kept, with the count of steps beside it; a run that was broken off goes on
+            from there.
+        save_every: how many steps lie between two checkpoints; None for an epoch.
+        progress: told of stages, with the share of epsilon that is spent.
+        bits: a source of randomness, for tests.
+
+    Attributes:
+        steps: how many steps the run has.
+        noise_multiplier: the noise's deviation in units of the bound.
+        private: False if the randomness was seeded.
+
+    Raises:
+        InvalidParameter: outside these domains, before anything is read or spent.
+
+    >>> import torch
+    >>> from torch.nn.functional import cross_entropy
+    >>> data = torch.utils.data.TensorDataset(torch.eye(4).repeat(50, 1), torch.arange(4).repeat(50))
+    >>> model = torch.nn.Linear(4, 4)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    >>> trainer = Trainer(model, optimizer, data, size=200, noise_multiplier=1, delta=1e-5, epochs=1, batch_size=20)
+    >>> for inputs, labels in trainer:
+    ...     trainer.step(cross_entropy(model(inputs), labels, reduction="none"))
+    >>> trainer.taken, trainer.event.event.probability
+    (10, Fraction(1, 10))
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: Any,
+        data: Any,
+        *,
+        size: int | None = None,
+        epsilon: Number | None = None,
+        delta: Number,
+        epochs: Number,
+        batch_size: int,
+        clip: Any = 1,
+        noise_multiplier: Number | None = None,
+        physical_batch: int = 256,
+        scheduler: Any = None,
+        average: Any = None,
+        example: Any = None,
+        checkpoint: os.PathLike[str] | str | None = None,
+        save_every: int | None = None,
+        progress: progress.Progress | None = None,
+        bits: Bits | None = None,
+    ) -> None:
+        if size is None:
+            raise InvalidParameter("size", None, "to be a public number of examples", _SIZE)
+        self.delta = check.probability(delta=delta)
+        self._expected = check.integer(batch_size=batch_size, at_least=1, at_most=check.integer(size=size, at_least=1))
+        self._rate = Fraction(self._expected, size)
+        self.steps = max(1, round(check.positive(epochs=epochs) / self._rate))
+        self._bits, self.private = bits, source_of(bits).private
+        most = check.integer(physical_batch=physical_batch, at_least=1)
+        self._names = _names(model, optimizer)
+        self._batches = PoissonBatches(data, self._rate, most, example)
+        rule = clip_rule(clip)
+        self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
+        self.noise_multiplier = self._multiplier(noise_multiplier)
+        sizes = {name: parameter.numel() for parameter, name in self._names.items()}
+        self._sum = NoisySum(sizes, rule, self.noise_multiplier, alone=most == 1)
+        self._model, self._optimizer, self._scheduler, self._average = model, optimizer, scheduler, average
+        self._progress = progress
+        self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
+        self._path = None if checkpoint is None else Path(checkpoint)
+        self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))
+        self._waiting, self._last = 0, False  # examples whose losses are awaited, and whether their batch ends there
+        self._turn: object = None
+        self._check: ModelCheck | None = None
+        try:
+            self._resume()
+            self._recorder = Recorder(model)
+        except BaseException:
+            self._count.close()
+            raise
+
+    def _multiplier(self, given: Number | None) -> Fraction:
+        if (given is None) == (self.epsilon is None):
+            hint = "Pass the budget, or the noise, and not both."
+            raise InvalidParameter("epsilon", self.epsilon, "to be given, or else noise_multiplier", hint)
+        if given is not None:
+            return check.positive(noise_multiplier=given, floats="exact")
+        budget: Any = self.epsilon
+        return accounting.calibrate(lambda noise: self._event(noise, self.steps), epsilon=budget, delta=self.delta)
+
+    def _event(self, noise: Fraction, steps: int) -> Event:
+        return Repeated(PoissonSampled(self._rate, Gaussian(noise)), steps) if steps else Composed([])
+
+    def _parameters(self, rule: Any) -> dict[str, Any]:
+        """What a run may not change on its way."""
+        shapes = {name: list(parameter.shape) for parameter, name in self._names.items()}
+        event = to_json(self._event(self._sum.mechanism.event.noise_multiplier, self.steps))
+        return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes}
+
+    @property
+    def taken(self) -> int:
+        """Returns how many steps were begun, those of a run that was broken off included."""
+        return self._count.taken
+
+    @property
+    def event(self) -> Event:
+        """Returns what was released so far."""
+        return self._event(self._sum.mechanism.event.noise_multiplier, self.taken)
+
+    @property
+    def planned_event(self) -> Event:
+        """Returns what the whole run releases."""
+        return self._event(self._sum.mechanism.event.noise_multiplier, self.steps)
+
+    @property
+    def spent(self) -> ApproxDP:
+        """Returns what was spent so far, at the run's delta; it takes a moment to compute."""
+        return ApproxDP(accounting.epsilon(self.event, self.delta), self.delta)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields public batches for a check of the model first, then the pieces of private ones, to the run's end."""
+        turn = self._turn = object()
+        if self._check is None or not self._check.done:
+            yield from self._checked(turn)
+        while self.taken < self.steps:
+            self._tell()
+            self._count.take()
+            self._sum.clear()
+            empty = True
+            for batch, examples, last in self._batches.draw(self._bits):
+                empty, self._last = False, last
+                yield from self._handed(batch, examples, turn)
+            if empty:
+                self._update()
+        self._save()
+
+    def _checked(self, turn: object) -> Iterator[Any]:
+        self._check = ModelCheck(self._model, self._recorder, self._batches, self._names)
+        for batch, examples in self._check.run():
+            yield from self._handed(batch, examples, turn)
+
+    def _handed(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
+        self._recorder.clear()
+        self._waiting, self._recorder.active = examples, True
+        yield batch
+        if turn is not self._turn:
+            hint = "Two loops would put an example into one step twice. Go on with the loop that began last."
+            raise InvalidParameter("trainer", "in an older loop", "to be iterated once at a time", hint)
+        if self._waiting:
+            self._recorder.clear()
+            raise InvalidParameter("losses", None, "to be given for every batch", _FORGOTTEN)
+
+    def step(self, losses: Tensor) -> None:
+        """Takes the losses of the batch that was given last, one for each example, and forgets the graph.
+
+        When all pieces of a batch were taken, the noisy gradient is released and the optimizer makes its step.
+
+        Raises:
+            InvalidParameter: if losses are averaged, or come a second time.
+        """
+        if not self._waiting:
+            raise InvalidParameter("losses", "without a batch", "to belong to the last batch", _FORGOTTEN)
+        examples, self._waiting = self._waiting, 0
+        checking = self._check
+        if checking is not None and not checking.done:
+            checking.take(losses, examples)
+            return
+        found = PerExampleGradients(self._recorder, losses, self._names, examples)
+        self._sum.add(found.clipped_sum(self._sum.clip))
+        if self._last:
+            self._update()
+
+    def _update(self) -> None:
+        """Releases the noisy gradient, of every trainable parameter, and makes a step."""
+        noisy = self._sum.release(self._bits)
+        self._optimizer.zero_grad()  # of frozen parameters, too, whose gradients nobody made private
+        for parameter, name in self._names.items():
+            parameter.grad = (noisy[name] / self._expected).reshape(parameter.shape).to(parameter)
+        self._optimizer.step()
+        if self._scheduler is not None:
+            self._scheduler.step()
+        if self._average is not None:
+            self._average.update_parameters(self._model)
+        if self.taken % self._save_every == 0:
+            self._save()
+
+    def _tell(self) -> None:
+        every = max(1, self.steps // _TOLD)
+        if self._progress is None or self.taken % every:
+            return
+        at = accounting.epsilon(self.event, self.delta) if self.taken else 0.0
+        budget = accounting.epsilon(self.planned_event, self.delta) if self.epsilon is None else float(self.epsilon)
+        with progress.told_to(self._progress):
+            progress.stage(f"Step {self.taken} of {self.steps}, epsilon {at:.3g}", spent=min(1.0, at / budget))
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        parts = {"model": self._model, "optimizer": self._optimizer, **self._beside()}
+        states = {name: part.state_dict() for name, part in parts.items()}
+        checkpoint_file.save(self._path, {"run": self._count.run, "taken": self.taken, **states})
+
+    def _beside(self) -> dict[str, Any]:
+        both = {"scheduler": self._scheduler, "average": self._average}
+        return {name: part for name, part in both.items() if hasattr(part, "state_dict")}
+
+    def _resume(self) -> None:
+        """Goes on from the last checkpoint. Steps after it stay counted, and are not made again."""
+        state = None if self._path is None else checkpoint_file.load(self._path, self._count.run, self.taken)
+        if state is not None:
+            for name, part in {"model": self._model, "optimizer": self._optimizer, **self._beside()}.items():
+                part.load_state_dict(state[name])
+
+    def close(self) -> None:
+        """Takes the hooks off the model, and lets go of the count of steps."""
+        self._recorder.close()
+        self._count.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _names(model: nn.Module, optimizer: Any) -> dict[nn.Parameter, str]:
+    """The trainable parameters of a model, which the optimizer's must be among."""
+    found = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    if any(parameter not in {*model.parameters()} for group in optimizer.param_groups for parameter in group["params"]):
+        raise InvalidParameter("optimizer", "of other parameters", "to hold parameters of the model", "Pass its own.")
+    for parameter, name in found.items():
+        if parameter.dtype not in (torch.float32, torch.float64):
+            hint = "Norms of fewer bits are not covered: call model.float(), and train without autocast."
+            raise InvalidParameter("parameter", name, "to have 32 or 64 bits", hint)
+    return found
