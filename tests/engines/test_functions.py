@@ -55,6 +55,7 @@ def arguments(signature: Signature) -> tuple[Type, ...]:
     return signature.arguments + signature.arguments[-1:] * signature.variadic
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bench", sides(PRINTERS)[:1], indirect=True)  # Spark computes many of them at once
 @pytest.mark.parametrize(
     "kinds",

@@ -80,7 +80,7 @@ def check_edges(spark: Spark, kinds: Sequence[Type], folder: Path) -> None:
 KINDS = sorted({arguments(signature) for _, signature in signatures()}, key=str)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kind.value for kind in kinds))
 def test_every_function_on_every_edge(spark: Spark, kinds: Sequence[Type], tmp_path: Path) -> None:
     check_edges(spark, kinds, tmp_path)

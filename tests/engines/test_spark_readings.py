@@ -204,6 +204,7 @@ def others() -> list[Reading]:
     ]
 
 
+@pytest.mark.slow
 def test_every_kind_of_reading(spark: SparkOfRows) -> None:
     rows, public = [*table(13, 150, 11), *crowd()[:60]], [{"c": c, "d": d} for c, d in (("1", 7), ("1", 5), (None, 1))]
     referee, found = Memory(), set()

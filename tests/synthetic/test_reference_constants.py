@@ -233,6 +233,8 @@ def test_all_pairs_shares_are_what_they_are_said_to_be(relation: Neighbours) -> 
     shares = {pair: moves(pair) / (2 * (1 - part) * rho * sigma**2) for pair, sigma in pairs.items()}
     assert sum(shares.values()) == pytest.approx(1, rel=1e-3)  # sigma^2 = moves / (2 share rho)
 
-    free = {(one, other): math.sqrt((SIZES[one] - 1) * (SIZES[other] - 1)) for one, other in shares}
+    free: dict[tuple[str, ...], float] = {
+        (one, other): math.sqrt((SIZES[one] - 1) * (SIZES[other] - 1)) for one, other in shares
+    }
     for pair, share in shares.items():
         assert share == pytest.approx(free[pair] / sum(free.values()), rel=1e-3)
