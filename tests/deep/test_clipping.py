@@ -70,6 +70,28 @@ def test_one_example_moves_the_sum_by_no_more_than_the_bound(make: Callable[[], 
     assert moved > 0.2 or squared(loop(model, x))[0] < 0.25**2  # it is clipped to nearly the bound
 
 
+class Detour(nn.Module):
+    """Has a second layer, which runs only if an example asks for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        asked = x[:, :1] > 5
+        found = self.first(x)
+        return found + self.second(x) * asked if bool(asked.any()) else found
+
+
+def test_a_layer_that_one_example_uses_changes_no_other_examples_share() -> None:
+    model, clip = seeded(Detour), PerLayer(0.5)
+    others = values((6, 2))
+    x = torch.cat([torch.tensor([[9.0, 1.0]]), others])
+    whole, fewer = (gradients(model, part).clipped_sum(clip) for part in (x, others))
+    apart = [values - fewer.get(name, torch.zeros_like(values)) for name, values in whole.items()]
+    assert math.sqrt(sum(float(squares(each[None])) for each in apart)) <= 0.5
+
+
 @given(data=st.data())
 def test_random_stacks(data: st.DataObject) -> None:
     width, channels, layers = 8, 2, []

@@ -103,8 +103,12 @@ class PerExampleGradients:
         most `clip.bound` times 1 - 2^-10, which depends on this example alone.
         """
         with torch.no_grad():
-            squared = self.squared_norms()
-            return self.weighted_sums(clip.weights(squared)) if squared else {}
+            used = self.squared_norms()
+            if not used:
+                return {}
+            # All parameters count, used or not: a rule that divides between layers must not divide by what others use.
+            unused = torch.zeros_like(next(iter(used.values())))
+            return self.weighted_sums(clip.weights(dict.fromkeys(self._names.values(), unused) | used))
 
 
 def _check_rows(calls: Iterable[Call], examples: int) -> None:
