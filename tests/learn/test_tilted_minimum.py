@@ -204,6 +204,16 @@ def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 # ----------------------------------------------------------------------------------------------------- what is drawn
 
 
+def test_more_rows_than_a_minimiser_is_certain_for_are_fitted_by_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the released number of rows, for the same price."""
+    drawn = Drawn(monkeypatch)
+    monkeypatch.setattr(tilted, "MOST", 40)
+    model = LogisticRegression(epsilon=50, delta=0, norm_bound=3, classes=[0, 1], random_state=1).fit(*simulated(400))
+    assert len(drawn.made) > 7  # a survey, scales, a comparison, and steps
+    assert sum(each.epsilon for each in drawn.made) == 50
+    assert model.event_ == model.plan_event(2)
+
+
 class Drawn:
     """Keeps every K-norm release."""
 

@@ -25,6 +25,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.lazy import sparse
 from discreet.learn.linear.loss_functions import Objective, Problem, capped_bends, capped_logistic
+from discreet.learn.linear.noisy_descent import Schedule
 from discreet.learn.linear.placed_rows import PlacedRows, WeightsBudget
 from discreet.mechanisms import KNorm
 from discreet.noise import Bits
@@ -65,7 +66,10 @@ class TiltedMinimum(WeightsBudget):
             left_over(self.part.pure_epsilon / 2, curvature=CURVATURE, regularisation=Fraction(self.ridge))
 
     def theta(self, rows: PlacedRows, bits: Bits) -> Floats:
-        """Releases the weights, (entries of a row,)."""
+        """Releases the weights, (entries of a row,); where the released number of rows is too large, by gradients."""
+        if rows.place.count > MOST / 2:
+            descent = Schedule(part=self.part, neighbours=self.neighbours, steps=None, ridge=self.ridge or 0.0)
+            return descent.theta(rows, bits)
         start = rows.start
         epsilon = self.rest(rows.place.count, start.size).pure_epsilon
         ridge = chosen_ridge(epsilon, start.size) if self.ridge is None else self.ridge
