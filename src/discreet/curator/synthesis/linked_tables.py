@@ -131,18 +131,3 @@ class KeptTables:
 def most_people(domain: LinkedDomain) -> int:
     """Returns how many people are kept at most, if each has as many events as they may."""
     return MOST_KEPT // (len(domain.people.columns) + 1 + domain.most * (len(domain.events.columns) + 1))
-
-
-def checked_people(people: int | None, domain: LinkedDomain) -> int | None:
-    """Returns a number of people that can be kept, or None.
-
-    Raises:
-        InvalidParameter: if it is none.
-    """
-    if people is None:
-        return None
-    most = most_people(domain)
-    if check.integer(people=people, at_least=1) > most:
-        hint = "Ask for fewer, and draw any number of others by sample(people), for nothing."
-        raise InvalidParameter("people", people, f"to be at most {most:,}, which a book keeps", hint)
-    return people

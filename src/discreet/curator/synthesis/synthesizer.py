@@ -11,8 +11,8 @@ from discreet import check
 from discreet.curator.asking.explanation import caps
 from discreet.curator.asking.performer import charged, costs_no_more
 from discreet.curator.catalog.catalog import Catalog
-from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, checked_people
-from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows
+from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, most_people
+from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
 from discreet.errors import InternalError, InvalidParameter, QueryFailed
 from discreet.lazy import load, pa
 from discreet.ledger import OWNER, Book, Receipt, Remaining
@@ -126,7 +126,7 @@ class Synthesizer:
             InvalidParameter: if an argument is outside its domain. All else as for `ask`.
         """
         plan = self.plan(question, analyst=analyst, project=project, **how)
-        wanted = checked_rows(rows, len(plan.columns))
+        wanted = checked_rows(rows, most_rows(len(plan.columns)))
 
         def draw(model: Any) -> KeptTable:
             return KeptTable.drawn(model, wanted, self._releaser.bits)
@@ -168,7 +168,7 @@ class Synthesizer:
                 All else as for `ask`.
         """
         plan = self.plan_tables(people, events, analyst=analyst, project=project, **how)
-        wanted = checked_people(rows, plan.linked)
+        wanted = checked_rows(rows, most_people(plan.linked))
 
         def draw(model: Any) -> KeptTables:
             return KeptTables.drawn(model, plan.key, wanted, self._releaser.bits)

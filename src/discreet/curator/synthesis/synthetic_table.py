@@ -178,15 +178,14 @@ def most_rows(columns: int) -> int:
     return MOST_KEPT // columns
 
 
-def checked_rows(rows: int | None, columns: int) -> int | None:
-    """Returns a number of rows that can be kept, or None.
+def checked_rows(rows: int | None, most: int) -> int | None:
+    """Returns a number of rows, or of people with their events, of which so many can be kept at most; or None.
 
     Raises:
         InvalidParameter: if it is none.
     """
     if rows is None:
         return None
-    most = most_rows(columns)
     if check.integer(rows=rows, at_least=1) > most:
         hint = "Ask for fewer, and draw any number of others by sample(rows), for nothing."
         raise InvalidParameter("rows", rows, f"to be at most {most:,}, which a book keeps", hint)
