@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from discreet import accounting, check, progress
 from discreet.check import Number
 from discreet.deep import checkpoint_file
-from discreet.deep.clipping import PerExampleGradients, Recorder, clip_rule
+from discreet.deep.clipping import ClipRule, PerExampleGradients, Recorder, clip_rule
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.model_check import ModelCheck
 from discreet.deep.poisson_batches import PoissonBatches
@@ -54,6 +54,8 @@ class Trainer:
         batch_size: the expected number of examples in a batch.
         clip: a bound for each example's gradient, or a rule: `Flat(1)`, `PerLayer(1)`, `Normalised(1)`.
         noise_multiplier: the noise's deviation in units of the bound, instead of epsilon.
+        noise: "exact" noise is drawn on the processor, "device" noise where the model is (`discreet.deep.device_noise`
+            says what that promises); by default exact for a model on the processor, and of the device for others.
         physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
         scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
         average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
@@ -98,6 +100,7 @@ class Trainer:
         batch_size: int,
         clip: Any = 1,
         noise_multiplier: Number | None = None,
+        noise: str | None = None,
         physical_batch: int = 256,
         scheduler: Any = None,
         average: Any = None,
@@ -120,8 +123,7 @@ class Trainer:
         rule = clip_rule(clip)
         self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
         self.noise_multiplier = self._multiplier(noise_multiplier)
-        sizes = {name: parameter.numel() for parameter, name in self._names.items()}
-        self._sum = NoisySum(sizes, rule, self.noise_multiplier, alone=most == 1)
+        self._sum = self._noisy_sum(rule, noise, alone=most == 1)
         self._model, self._optimizer, self._scheduler, self._average = model, optimizer, scheduler, average
         self._progress = progress
         self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
@@ -145,6 +147,12 @@ class Trainer:
             return check.positive(noise_multiplier=given, floats="exact")
         budget: Any = self.epsilon
         return accounting.calibrate(lambda noise: self._event(noise, self.steps), epsilon=budget, delta=self.delta)
+
+    def _noisy_sum(self, rule: ClipRule, noise: str | None, *, alone: bool) -> NoisySum:
+        sizes = {name: parameter.numel() for parameter, name in self._names.items()}
+        device = next(iter(self._names)).device if self._names else torch.device("cpu")
+        exact = _is_exact(noise, device)
+        return NoisySum(sizes, rule, self.noise_multiplier, alone=alone, device=device, exact=exact)
 
     def _event(self, noise: Fraction, steps: int) -> Event:
         return Repeated(PoissonSampled(self._rate, Gaussian(noise)), steps) if steps else Composed([])
@@ -279,6 +287,12 @@ class Trainer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_exact(noise: str | None, device: torch.device) -> bool:
+    if noise not in (None, "exact", "device"):
+        raise InvalidParameter("noise", noise, 'to be "exact" or "device"', "Leave it out for what suits the model.")
+    return noise == "exact" or (noise is None and device.type == "cpu")
 
 
 def _names(model: nn.Module, optimizer: Any) -> dict[nn.Parameter, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, refuse, rule_for, small_sum, squares
+from discreet.deep import kernels
+from discreet.deep.clipping.layer_rule import (
+    GUARD,
+    Call,
+    LayerRule,
+    pair_norms,
+    refuse,
+    rule_for,
+    small_sum,
+    squares,
+    sum_error,
+    unit_roundoff,
+)
 
 
 @rule_for(nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -30,12 +44,13 @@ class ConvolutionRule(LayerRule):
         found = super().squared_norms(call, [name for name in names if name == "bias"])
         if "weight" not in names:
             return found
+        if call.a.dtype == call.e.dtype and kernels.usable(call.a, call.e) and call.a.dim() <= _PLANE:
+            return found | {"weight": _norms_on_gpu(call) + 0 * _unseen(call)}
         a, e = patches(call)
         if small_sum(a, e):
             call.kept["weight"] = _kernels(call, a, e)
             return found | super().squared_norms(call, ["weight"])
-        # A number that no patch contains must be finite too, since the weighted sum may touch it.
-        return found | {"weight": pair_norms(a, e) + 0 * squares(call.a)}
+        return found | {"weight": pair_norms(a, e) + 0 * _unseen(call)}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
@@ -44,6 +59,66 @@ class ConvolutionRule(LayerRule):
         if "weight" not in names or "weight" in made:
             return found
         return found | {"weight": _kernel_gradient(call, call.e * _like(weights, call.e))}
+
+
+def _unseen(call: Call) -> Tensor | int:
+    """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
+    return 0 if set(call.layer.stride) == {1} else squares(call.a)
+
+
+def _norms_on_gpu(call: Call) -> Tensor:
+    """The squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
+    layer: Any = call.layer
+    _check_batch(call)
+    a, e, padding = (call.a, call.e, layer.padding) if _zero_padded(layer) else (_padded(call), call.e, None)
+    sides, stride, gaps = layer.kernel_size, layer.stride, layer.dilation
+    padding = padding or tuple(0 for _ in sides)
+    pixels = math.prod(size + 2 * pad for size, pad in zip(a.shape[2:], padding, strict=True))
+    positions, taps = e.shape[2:].numel(), math.prod(sides)
+    products = pixels**2 * a.shape[1] + positions**2 * (e.shape[1] + taps)
+    if layer.groups == 1 and _CHEAPER * products < positions * taps * a.shape[1] * e.shape[1]:
+        return _pixel_pair_norms(_padded(call), e, sides, stride, gaps)
+    from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
+
+    if a.dim() < _PLANE:
+        a, e = a.unsqueeze(2), e.unsqueeze(2)
+        sides, stride, padding, gaps = (1, *sides), (1, *stride), (0, *padding), (1, *gaps)
+    precision = kernels.product_precision(convolution=True)
+    return kernel_squares(
+        a, e, sides=sides, stride=stride, padding=padding, dilation=gaps, groups=layer.groups, precision=precision
+    )
+
+
+_PLANE = 4  # the dimensions of a batch of images
+_CHEAPER = 3  # how many products of tiles take the time of one in a matrix of pairs
+
+
+def _pixel_pair_norms(a: Tensor, e: Tensor, sides: Any, stride: Any, gaps: Any) -> Tensor:
+    """Upper bounds on squared norms, from pairs of pixels.
+
+    Patches at t and t' have the product sum_k (x_{t + k} . x_{t' + k}) over the taps k of the kernel: products of
+    pixels are taken once, and added up along their diagonals for pairs of patches.
+    """
+    pixels, rooms = a.flatten(2), e.shape[2:]
+    pairs = torch.matmul(pixels.mT, pixels).reshape(len(a), *a.shape[2:], *a.shape[2:])
+    total: Any = 0
+    for tap in itertools.product(*map(range, sides)):
+        span = [
+            slice(k * gap, k * gap + (room - 1) * step + 1, step)
+            for k, gap, room, step in zip(tap, gaps, rooms, stride, strict=True)
+        ]
+        total = total + pairs[(slice(None), *span, *span)]
+    errors = e.flatten(2)
+    outer = torch.matmul(errors.mT, errors)
+    found = (total.reshape_as(outer) * outer).flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
+    inputs, outputs = (m.diagonal(dim1=1, dim2=2).sum(1, dtype=torch.float64) for m in (total.reshape_as(outer), outer))
+    terms = a.shape[1] + e.shape[1] + math.prod(sides) + 2
+    return found + (sum_error(terms, a) + GUARD * unit_roundoff(a)) * inputs * outputs
+
+
+def _zero_padded(layer: Any) -> bool:
+    """Whether padding is by zeros, and by as many on both sides."""
+    return layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
 def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
@@ -56,10 +131,14 @@ def _like(weights: Tensor, values: Tensor) -> Tensor:
     return weights.to(values.dtype).reshape(-1, *[1] * (values.dim() - 1))
 
 
+def _check_batch(call: Call) -> None:
+    if call.a.dim() != call.layer.weight.dim():
+        raise refuse(call.layer, "of batches", "Give it a first dimension of examples.")
+
+
 def _padded(call: Call) -> Tensor:
     layer: Any = call.layer
-    if call.a.dim() != layer.weight.dim():
-        raise refuse(layer, "of batches", "Give it a first dimension of examples.")
+    _check_batch(call)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     return functional.pad(call.a, layer._reversed_padding_repeated_twice, mode)
 
@@ -88,8 +167,9 @@ def _kernel_gradient(call: Call, e: Tensor) -> Tensor:
     """The gradient of the kernel for some output gradients, as an ordinary backward pass computes it."""
     layer: Any = call.layer
     none = [0] * len(layer.kernel_size)
+    a, padding = (call.a, layer.padding) if _zero_padded(layer) else (_padded(call), none)
     mask = [False, True, False]
     found = torch.ops.aten.convolution_backward(
-        e, _padded(call), layer.weight, None, layer.stride, none, layer.dilation, False, none, layer.groups, mask
+        e, a, layer.weight.to(e.dtype), None, layer.stride, padding, layer.dilation, False, none, layer.groups, mask
     )
     return found[1]

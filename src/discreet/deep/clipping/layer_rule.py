@@ -32,6 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from discreet.deep import kernels
 from discreet.errors import InvalidParameter
 
 GUARD = 16
@@ -70,7 +71,14 @@ class Call:
 
 
 class LayerRule(ABC):
-    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for."""
+    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for.
+
+    Attributes:
+        small: whether gradients of examples are small beside inputs and outputs. Then they are made as soon as the
+            output's gradient arrives, and neither that nor the input is kept.
+    """
+
+    small = False
 
     def check(self, layer: nn.Module) -> None:  # noqa: B027 - most layers have no options that matter
         """Refuses options under which a layer mixes examples or changes while it is used."""
@@ -81,17 +89,18 @@ class LayerRule(ABC):
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norm of each example's gradient, in 64 bits, never below that of what is summed."""
-        return {name: squares(gradient) for name, gradient in self._kept(call, names).items()}
+        return {name: squares(gradient) for name, gradient in self.made(call, names).items()}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the sum over examples of weight times gradient."""
-        return {name: weigh(weights, gradient) for name, gradient in self._kept(call, names).items()}
+        return {name: weigh(weights, gradient) for name, gradient in self.made(call, names).items()}
 
     def merged(self, calls: Sequence[Call]) -> Call | None:  # noqa: ARG002 - most layers are used once
         """Returns several calls of one layer as one call at more positions; None where that cannot be said so."""
         return None
 
-    def _kept(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def made(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+        """Returns the gradient of each example, kept with the call."""
         missing = [name for name in names if name not in call.kept]
         if missing:
             call.kept |= self.per_example(call, missing)
@@ -152,12 +161,31 @@ def pair_norms(a: Tensor, e: Tensor) -> Tensor:
     >>> round(float(pair_norms(a, e)), 3)
     6.0
     """
-    together = squares(a) * squares(e)
     if a.shape[1] == a.shape[2] == 1:
-        return together
+        return squares(a) * squares(e)
+    if a.shape[1] == 1 and a.dtype == e.dtype and kernels.usable(a, e):
+        return _pair_norms_on_gpu(a[:, 0], e[:, 0])
+    together = squares(a) * squares(e)
     pairs = torch.matmul(a, a.mT) * torch.matmul(e, e.mT)
     found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
     return found + (sum_error(a.shape[3] + e.shape[3] + 2, e) + GUARD * unit_roundoff(e)) * together
+
+
+def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:
+    from discreet.deep.kernels.pair_norms import pair_sums  # noqa: PLC0415 - Triton, where there is a GPU
+
+    found, inputs, outputs = pair_sums(packed(a), packed(e), precision=kernels.product_precision())
+    terms = a.shape[2] + e.shape[2] + 2 + _TILE_SUM
+    return found.clamp(min=0) + (sum_error(terms, found.float()) + GUARD * 2.0**-24) * inputs * outputs
+
+
+_TILE_SUM = 128
+"""How many numbers are added up one after the other, at most, within a tile of pairs: its sum is a tree."""
+
+
+def packed(values: Tensor) -> Tensor:
+    """Returns the values with a last dimension of contiguous numbers."""
+    return values if values.stride(-1) == 1 else values.contiguous()
 
 
 RULES: dict[type[nn.Module], LayerRule] = {}
