@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,16 +11,14 @@ from torch.nn import functional
 
 from discreet.deep import kernels
 from discreet.deep.clipping.layer_rule import (
-    GUARD,
     Call,
     LayerRule,
     pair_norms,
+    raised,
     refuse,
     rule_for,
     small_sum,
     squares,
-    sum_error,
-    unit_roundoff,
 )
 
 
@@ -68,52 +64,29 @@ def _unseen(call: Call) -> Tensor | int:
 
 def _norms_on_gpu(call: Call) -> Tensor:
     """The squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
+    from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
+    from discreet.deep.kernels.pixel_pairs import patch_pair_sums  # noqa: PLC0415 - likewise
+
     layer: Any = call.layer
     _check_batch(call)
-    a, e, padding = (call.a, call.e, layer.padding) if _zero_padded(layer) else (_padded(call), call.e, None)
-    sides, stride, gaps = layer.kernel_size, layer.stride, layer.dilation
-    padding = padding or tuple(0 for _ in sides)
-    pixels = math.prod(size + 2 * pad for size, pad in zip(a.shape[2:], padding, strict=True))
-    positions, taps = e.shape[2:].numel(), math.prod(sides)
-    products = pixels**2 * a.shape[1] + positions**2 * (e.shape[1] + taps)
-    if layer.groups == 1 and _CHEAPER * products < positions * taps * a.shape[1] * e.shape[1]:
-        return _pixel_pair_norms(_padded(call), e, sides, stride, gaps)
-    from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
-
+    a, e, padding = call.a, call.e, layer.padding
+    if not _zero_padded(layer):
+        a, padding = _padded(call), (0,) * len(layer.kernel_size)
+    options = {"sides": layer.kernel_size, "stride": layer.stride, "padding": padding, "dilation": layer.dilation}
     if a.dim() < _PLANE:
         a, e = a.unsqueeze(2), e.unsqueeze(2)
-        sides, stride, padding, gaps = (1, *sides), (1, *stride), (0, *padding), (1, *gaps)
-    precision = kernels.product_precision(convolution=True)
-    return kernel_squares(
-        a, e, sides=sides, stride=stride, padding=padding, dilation=gaps, groups=layer.groups, precision=precision
-    )
+        options = {name: (int(name in {"sides", "stride", "dilation"}), *sizes) for name, sizes in options.items()}
+    positions, taps = e.shape[2:].numel(), layer.weight[0, 0].numel()
+    products = a.shape[2:].numel() ** 2 * a.shape[1] + positions**2 * (e.shape[1] + taps)
+    options["precision"] = kernels.product_precision(convolution=True)
+    if layer.groups > 1 or _PAIRS_COST * products >= positions * taps * a.shape[1] * e.shape[1]:
+        return kernel_squares(a, e, groups=layer.groups, **options)
+    found, inputs, outputs = patch_pair_sums(a, e, **options)
+    return raised(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2)
 
 
 _PLANE = 4  # the dimensions of a batch of images
-_CHEAPER = 3  # how many products of tiles take the time of one in a matrix of pairs
-
-
-def _pixel_pair_norms(a: Tensor, e: Tensor, sides: Any, stride: Any, gaps: Any) -> Tensor:
-    """Upper bounds on squared norms, from pairs of pixels.
-
-    Patches at t and t' have the product sum_k (x_{t + k} . x_{t' + k}) over the taps k of the kernel: products of
-    pixels are taken once, and added up along their diagonals for pairs of patches.
-    """
-    pixels, rooms = a.flatten(2), e.shape[2:]
-    pairs = torch.matmul(pixels.mT, pixels).reshape(len(a), *a.shape[2:], *a.shape[2:])
-    total: Any = 0
-    for tap in itertools.product(*map(range, sides)):
-        span = [
-            slice(k * gap, k * gap + (room - 1) * step + 1, step)
-            for k, gap, room, step in zip(tap, gaps, rooms, stride, strict=True)
-        ]
-        total = total + pairs[(slice(None), *span, *span)]
-    errors = e.flatten(2)
-    outer = torch.matmul(errors.mT, errors)
-    found = (total.reshape_as(outer) * outer).flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
-    inputs, outputs = (m.diagonal(dim1=1, dim2=2).sum(1, dtype=torch.float64) for m in (total.reshape_as(outer), outer))
-    terms = a.shape[1] + e.shape[1] + math.prod(sides) + 2
-    return found + (sum_error(terms, a) + GUARD * unit_roundoff(a)) * inputs * outputs
+_PAIRS_COST = 1.5  # the time of a product for pairs, beside one of a tile
 
 
 def _zero_padded(layer: Any) -> bool:

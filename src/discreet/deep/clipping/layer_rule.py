@@ -175,8 +175,19 @@ def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:
     from discreet.deep.kernels.pair_norms import pair_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
     found, inputs, outputs = pair_sums(packed(a), packed(e), precision=kernels.product_precision())
-    terms = a.shape[2] + e.shape[2] + 2 + _TILE_SUM
-    return found.clamp(min=0) + (sum_error(terms, found.float()) + GUARD * 2.0**-24) * inputs * outputs
+    return raised(found, inputs * outputs, a.shape[2] + e.shape[2] + 2)
+
+
+def raised(found: Tensor, together: Tensor, terms: int) -> Tensor:
+    """Returns squared norms that a kernel has found from pairs, raised by what rounding in 32 bits can hide.
+
+    Args:
+        found: the squared norms.
+        together: S_i^2 for each example.
+        terms: how many products stand behind each pair.
+    """
+    share = sum_error(terms + _TILE_SUM, found.float()) + GUARD * unit_roundoff(found.float())
+    return found.clamp(min=0) + share * together
 
 
 _TILE_SUM = 128

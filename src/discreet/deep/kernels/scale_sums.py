@@ -83,6 +83,31 @@ def _channel_sums(  # type: ignore[no-untyped-def]
     tl.store(shift + example * CHANNELS + c, shifts, mask=known)
 
 
+@triton.jit
+def _group_sums(  # type: ignore[no-untyped-def]
+    a, e, scale, shift, epsilon, a_example, a_channel, a_position, e_example, e_channel, e_position,
+    CHANNELS: tl.constexpr, POSITIONS: tl.constexpr, PER_GROUP: tl.constexpr,
+    BLOCK_C: tl.constexpr, BLOCK_T: tl.constexpr,
+):  # fmt: skip
+    example = tl.program_id(1).to(tl.int64)
+    inside = tl.arange(0, BLOCK_C)
+    c = tl.program_id(0) * PER_GROUP + inside
+    t = tl.arange(0, BLOCK_T)
+    mask = (inside < PER_GROUP)[:, None] & (t < POSITIONS)[None, :]
+    count: tl.constexpr = PER_GROUP * POSITIONS
+    x = tl.load(a + example * a_example + c[:, None] * a_channel + t[None, :] * a_position, mask=mask, other=0.0)
+    error = tl.load(e + example * e_example + c[:, None] * e_channel + t[None, :] * e_position, mask=mask, other=0.0)
+    x, error = x.to(tl.float32), error.to(tl.float32)
+    x = tl.where(mask, x - tl.sum(x) / count, 0.0)
+    x = x * tl.rsqrt(tl.sum(x * x) / count + epsilon)
+    known = inside < PER_GROUP
+    tl.store(scale + example * CHANNELS + c, tl.sum(error * x, 1), mask=known)
+    tl.store(shift + example * CHANNELS + c, tl.sum(error, 1), mask=known)
+
+
+_AT_ONCE = 8192  # numbers of a group that one program holds
+
+
 def channel_sums(a: Tensor, e: Tensor, groups: int, epsilon: float) -> tuple[Tensor, Tensor]:
     """Returns, for each example and channel, the sums of e times the a that was normalised by groups, and of e.
 
@@ -93,15 +118,22 @@ def channel_sums(a: Tensor, e: Tensor, groups: int, epsilon: float) -> tuple[Ten
         epsilon: what is added to the variance.
     """
     examples, channels, positions = a.shape
+    scale = torch.empty(examples, channels, device=a.device, dtype=torch.float32)
+    shift = torch.empty_like(scale)
+    within = channels // groups
+    block_c, block_t = triton.next_power_of_2(within), triton.next_power_of_2(positions)
+    if block_c * block_t <= _AT_ONCE:
+        _group_sums[groups, examples](
+            a, e, scale, shift, epsilon, *a.stride(), *e.stride(), channels, positions, within, block_c, block_t
+        )
+        return scale, shift
     grouped = a.unflatten(1, (groups, channels // groups))
     variance, mean = torch.var_mean(grouped.float(), dim=(2, 3), correction=0)
     deviation = torch.rsqrt(variance + epsilon)
-    scale = torch.empty(examples, channels, device=a.device, dtype=torch.float32)
-    shift = torch.empty_like(scale)
     last = a.stride(1) == 1  # channels lie side by side
     block_c, block_t = (min(64, triton.next_power_of_2(channels)), 64) if last else (4, 512)
     _channel_sums[triton.cdiv(channels, block_c), examples](
         a, e, mean, deviation, scale, shift, *a.stride(), *e.stride(),
-        channels, positions, channels // groups, block_c, block_t,
+        channels, positions, within, block_c, block_t,
     )  # fmt: skip
     return scale, shift
