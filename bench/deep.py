@@ -1,8 +1,7 @@
 """Private training beside plain PyTorch and Opacus: the time of a step and its peak memory, as ratios to plain.
 
-A step is forward, backward, clipping, noise and optimizer, of one batch; both libraries get the whole batch at once, and
-all of them the same precision. Opacus is measured in its three ways (hooks, ghost, functorch) where it is installed
-(`pip install opacus`).
+A step is forward, backward, clipping, noise and optimizer, of one batch, which all get as a whole, in the same
+precision. Opacus is measured in its three ways (hooks, ghost, functorch) where it is installed (`pip install opacus`).
 
     python bench/deep.py                    # a CNN and an MLP on the processor; on a GPU WRN-16-4, encoder, decoder
     python bench/deep.py encoder --precision tf32 bf16
@@ -78,7 +77,7 @@ def ours(task: Task, device: str, cast: Any) -> Step:
 
 def opacus(mode: str) -> Callable[[Task, str, Any], Step]:
     def prepared(task: Task, device: str, cast: Any) -> Step:
-        from opacus import PrivacyEngine
+        from opacus import PrivacyEngine  # noqa: PLC0415 - where it is installed
 
         model = task.model().to(device)
         inputs, labels = (part.to(device) for part in task.batch())

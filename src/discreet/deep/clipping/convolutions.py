@@ -19,6 +19,7 @@ from discreet.deep.clipping.layer_rule import (
     rule_for,
     small_sum,
     squares,
+    weighted_pair,
 )
 
 
@@ -54,7 +55,7 @@ class ConvolutionRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        return found | {"weight": _kernel_gradient(call, call.e * _like(weights, call.e))}
+        return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(call.a, call.e, weights))}
 
 
 def _unseen(call: Call) -> Tensor | int:
@@ -68,10 +69,10 @@ def _norms_on_gpu(call: Call) -> Tensor:
     from discreet.deep.kernels.pixel_pairs import patch_pair_sums  # noqa: PLC0415 - likewise
 
     layer: Any = call.layer
-    _check_batch(call)
+    _check_batch(layer, call.a)
     a, e, padding = call.a, call.e, layer.padding
     if not _zero_padded(layer):
-        a, padding = _padded(call), (0,) * len(layer.kernel_size)
+        a, padding = _padded(layer, a), (0,) * len(layer.kernel_size)
     options = {"sides": layer.kernel_size, "stride": layer.stride, "padding": padding, "dilation": layer.dilation}
     if a.dim() < _PLANE:
         a, e = a.unsqueeze(2), e.unsqueeze(2)
@@ -86,7 +87,7 @@ def _norms_on_gpu(call: Call) -> Tensor:
 
 
 _PLANE = 4  # the dimensions of a batch of images
-_PAIRS_COST = 1.5  # the time of a product for pairs, beside one of a tile
+_PAIRS_COST = 4  # the time of a product for pairs, beside one of a tile
 
 
 def _zero_padded(layer: Any) -> bool:
@@ -100,26 +101,21 @@ def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
 
-def _like(weights: Tensor, values: Tensor) -> Tensor:
-    return weights.to(values.dtype).reshape(-1, *[1] * (values.dim() - 1))
+def _check_batch(layer: Any, a: Tensor) -> None:
+    if a.dim() != layer.weight.dim():
+        raise refuse(layer, "of batches", "Give it a first dimension of examples.")
 
 
-def _check_batch(call: Call) -> None:
-    if call.a.dim() != call.layer.weight.dim():
-        raise refuse(call.layer, "of batches", "Give it a first dimension of examples.")
-
-
-def _padded(call: Call) -> Tensor:
-    layer: Any = call.layer
-    _check_batch(call)
+def _padded(layer: Any, a: Tensor) -> Tensor:
+    _check_batch(layer, a)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    return functional.pad(call.a, layer._reversed_padding_repeated_twice, mode)
+    return functional.pad(a, layer._reversed_padding_repeated_twice, mode)
 
 
 def patches(call: Call) -> tuple[Tensor, Tensor]:
     """Returns the patches (examples, groups, positions, inputs) and the output gradients in the same order."""
     layer: Any = call.layer
-    a = _padded(call).contiguous()
+    a = _padded(layer, call.a).contiguous()
     examples, channels = a.shape[:2]
     groups, sides = layer.groups, layer.kernel_size
     rooms = call.e.shape[2:]
@@ -136,11 +132,12 @@ def patches(call: Call) -> tuple[Tensor, Tensor]:
     return copied, e
 
 
-def _kernel_gradient(call: Call, e: Tensor) -> Tensor:
-    """The gradient of the kernel for some output gradients, as an ordinary backward pass computes it."""
-    layer: Any = call.layer
+def _kernel_gradient(layer: Any, a: Tensor, e: Tensor) -> Tensor:
+    """The gradient of the kernel for some inputs and output gradients, as an ordinary backward pass computes it."""
     none = [0] * len(layer.kernel_size)
-    a, padding = (call.a, layer.padding) if _zero_padded(layer) else (_padded(call), none)
+    padding = layer.padding
+    if not _zero_padded(layer):
+        a, padding = _padded(layer, a), none
     mask = [False, True, False]
     found = torch.ops.aten.convolution_backward(
         e, a, layer.weight.to(e.dtype), None, layer.stride, padding, layer.dilation, False, none, layer.groups, mask

@@ -17,8 +17,8 @@ A gradient that is made for each example is a vector of floats, measured in 64 b
 is: nothing is hidden. A squared norm that is found from pairs of positions is raised by what rounding can hide, and by
 16 u S_i^2 besides: it is never below the squared norm of the exact gradient that belongs to the floats a_i and e_i.
 Since a weight is at most C / (raised norm), w_i S_i <= C / (4 sqrt(u)), and rounding the weight and its product with
-e_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel each other
-are the reason: their sum may be far below what rounding leaves of it.
+e_i or a_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel
+each other are the reason: their sum may be far below what rounding leaves of it.
 """
 
 from __future__ import annotations
@@ -131,6 +131,13 @@ def squares(values: Tensor) -> Tensor:
 def weigh(weights: Tensor, gradients: Tensor) -> Tensor:
     """Returns the weighted sum of gradients that lie along the first dimension, which are floats and hence exact."""
     return torch.tensordot(weights.to(gradients.dtype), gradients, dims=1)
+
+
+def weighted_pair(a: Tensor, e: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns inputs and output gradients, the smaller of them times the weight of its example."""
+    smaller = e if e.numel() <= a.numel() else a
+    weighted = smaller * weights.to(smaller.dtype).reshape(-1, *[1] * (smaller.dim() - 1))
+    return (a, weighted) if smaller is e else (weighted, e)
 
 
 def small_sum(a: Tensor, e: Tensor) -> bool:

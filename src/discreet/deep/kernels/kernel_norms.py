@@ -83,13 +83,14 @@ def kernel_squares(
     outputs, rows, columns = e.shape[1:]
     channels, outputs = channels // groups, outputs // groups
     taps = sides[0] * sides[1]
-    block_p, block_k, block_t = blocks or (_block(outputs), _block(channels * taps), 64)
+    block_p, block_k, block_t = blocks or (_block(outputs), _block(channels * taps), 32)
     tiles = triton.cdiv(outputs, block_p) * triton.cdiv(channels * taps, block_k)
     out = torch.empty(examples * groups, tiles, device=a.device, dtype=torch.float32)
     _kernel_squares[tiles, examples * groups](
         a, e, out, *a.stride(), *e.stride(),
         channels, height, width, outputs, rows, columns, sides[1], taps,
-        *stride, *padding, *dilation, groups, block_p, block_k, block_t, precision, **tuned,
+        *stride, *padding, *dilation, groups, block_p, block_k, block_t, precision,
+        **{"num_warps": 4, "num_stages": 3, **tuned},
     )  # fmt: skip
     return out.reshape(examples, -1).sum(1, dtype=torch.float64)
 

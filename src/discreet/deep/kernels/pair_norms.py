@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_POSITIONS = 64
-_INPUTS = 64
+_POSITIONS = 128  # with the next, the fastest on an H200 for texts of 256 words
+_INPUTS = 32
 
 
 @triton.jit
@@ -68,12 +68,13 @@ def pair_sums(
         tuned: what Triton takes besides.
     """
     examples, positions = a.shape[:2]
+    block = min(block, max(16, triton.next_power_of_2(positions)))
     side = triton.cdiv(positions, block)
     tiles = side * (side + 1) // 2
     out = torch.empty(examples, tiles, 3, device=a.device, dtype=torch.float32)
     _pair_sums[tiles, examples](
         a, e, out, positions, a.stride(0), a.stride(1), e.stride(0), e.stride(1),
-        a.shape[2], e.shape[2], block, step, precision, **tuned,
+        a.shape[2], e.shape[2], block, step, precision, **{"num_warps": 8, "num_stages": 4, **tuned},
     )  # fmt: skip
     pairs, inputs, outputs = out.sum(1, dtype=torch.float64).unbind(1)
     return pairs, inputs, outputs

@@ -64,7 +64,7 @@ def patch_pair_sums(
     padding: tuple[int, int],
     dilation: tuple[int, int],
     precision: str,
-    block: int = 64,
+    block: int = 32,
     step: int = 32,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the sums over t and t' of (patch_t . patch_t') (e_t . e_t') for each example, and those of squares.
