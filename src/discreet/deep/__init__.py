@@ -8,5 +8,6 @@ from discreet.lazy import extra
 with extra("Deep learning"):
     from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
     from discreet.deep.private_trainer import Trainer
+    from discreet.deep.scattering import Scattering
 
-__all__ = ["ClipRule", "Flat", "Normalised", "PerLayer", "Trainer"]
+__all__ = ["ClipRule", "Flat", "Normalised", "PerLayer", "Scattering", "Trainer"]
