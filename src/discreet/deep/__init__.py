@@ -8,6 +8,6 @@ from discreet.lazy import extra
 with extra("Deep learning"):
     from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
     from discreet.deep.private_trainer import Trainer
-    from discreet.deep.scattering import Scattering
+    from discreet.deep.scattering_layer import Scattering
 
 __all__ = ["ClipRule", "Flat", "Normalised", "PerLayer", "Scattering", "Trainer"]

@@ -130,7 +130,7 @@ class InstanceNormRule(_Channels):
 
     def groups(self, call: Call) -> int:
         """Returns the number of channels."""
-        return call.a.shape[1]
+        return int(call.a.shape[1])
 
     def normalised(self, call: Call) -> Tensor:
         """Returns the input before scale and shift."""
