@@ -62,10 +62,7 @@ class ModelCheck:
         self._compare(self._seen[0], self._seen[1], _OTHERS)
         self._compare(self._seen[2], self._seen[3], [0, 1])
         if self._problem is not None:
-            hint = (
-                "Use a parameter in its layer's own call only, and no dropout inside of attention or of layers "
-                "without a rule."
-            )
+            hint = "Use a parameter in its layer's own call only, and no dropout inside of layers without a rule."
             raise InvalidParameter("parameter", self._problem, "to have the gradient that its layer tells", hint)
         self.done = True
 

@@ -3,7 +3,7 @@
 The layer is run once more on its own input, one example at a time as far as it can tell, and its gradient is taken for
 the output gradient of that example (`torch.func.vmap` of `grad`; where an operation has no such form, a loop). This is
 right for every layer that is a function of its input, slower than a rule of its own, and said so in the log. Layers
-that draw random numbers, such as attention with dropout, would draw others: the check of the model refuses them.
+that draw random numbers would draw others: the check of the model refuses them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MASK = 5  # the place of attn_mask
 
 
 class GenericRule(LayerRule):
-    """The gradients of any layer, attention and recurrent ones included."""
+    """The gradients of any layer, recurrent ones included."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[nn.Module] = WeakSet()

@@ -70,7 +70,17 @@ class Call:
 
 
 class LayerRule(ABC):
-    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for."""
+    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for.
+
+    Attributes:
+        narrow: whether the layer multiplies in the precision of its output, to which its input is rounded first.
+    """
+
+    narrow = False
+
+    def fits(self, layer: nn.Module, names: tuple[str, ...]) -> bool:  # noqa: ARG002 - most rules fit their type
+        """Returns whether the rule is right for a layer of its type; else the rule for any layer is used."""
+        return True
 
     def check(self, layer: nn.Module) -> None:  # noqa: B027 - most layers have no options that matter
         """Refuses options under which a layer mixes examples or changes while it is used."""

@@ -11,6 +11,7 @@ from torch.autograd.graph import get_gradient_edge
 from torch.utils import _pytree as pytree
 
 from discreet.deep.clipping.generic_layer import GenericRule
+from discreet.deep.clipping.joined_layers import JoinedRule
 from discreet.deep.clipping.layer_rule import RULES, Call, LayerRule, refuse
 from discreet.errors import InvalidParameter
 
@@ -21,17 +22,34 @@ _GENERIC = GenericRule()
 class _Hook:
     """A forward hook that a copy of the model does not take along: a copy, such as an average, trains nothing."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder: Recorder | None = recorder
+    def __init__(self, recorder: Recorder | None = None) -> None:
+        self.recorder = recorder
 
     def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> None:
         if self.recorder is not None and self.recorder.active:
             self.recorder.note(layer, inputs, keywords, out)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Hook:
-        copy = object.__new__(_Hook)
-        copy.recorder = None
-        return copy
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Hook, ()
+
+
+class _Forward:
+    """The forward of a layer of several matrices, in whose place it stands: PyTorch's own unless uses are recorded.
+
+    A copy of the layer computes with the copy's parameters, and trains nothing.
+    """
+
+    def __init__(self, layer: nn.Module, rule: JoinedRule | None = None, recorder: Recorder | None = None) -> None:
+        self.layer, self.rule, self.recorder = layer, rule, recorder
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        recorder, layer = self.recorder, self.layer
+        if recorder is None or self.rule is None or not recorder.active:
+            return type(layer).forward(layer, *inputs, **keywords)
+        return self.rule.forward(layer, lambda given, made: recorder.note(layer, given, {}, made), *inputs, **keywords)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Forward, (self.layer,)
 
 
 class Recorder:
@@ -50,15 +68,23 @@ class Recorder:
         self._edges: list[list[Any]] = []
         self.layers: dict[nn.Module, tuple[LayerRule, tuple[str, ...]]] = {}
         for layer, names in trainable_layers(model):
-            rule = RULES.get(type(layer), _GENERIC)
+            rule = _rule(layer, names)
             rule.check(layer)
             self.layers[layer] = (rule, names)
-        self._handles = [layer.register_forward_hook(_Hook(self), with_kwargs=True) for layer in self.layers]
+        self._handles: list[Any] = []
+        for layer, (rule, _) in self.layers.items():
+            if isinstance(rule, JoinedRule):
+                layer.forward = _Forward(layer, rule, self)
+            else:
+                self._handles.append(layer.register_forward_hook(_Hook(self), with_kwargs=True))
 
     def close(self) -> None:
         """Takes the hooks off the model."""
         for handle in self._handles:
             handle.remove()
+        for layer in self.layers:
+            if isinstance(vars(layer).get("forward"), _Forward):
+                del layer.forward
         self.clear()
 
     def clear(self) -> None:
@@ -98,6 +124,14 @@ class Recorder:
                 )
         self.clear()
         return [call for call in calls if any(e is not None for e in call.gradients)]
+
+
+def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
+    """The rule of a layer's type; the one for any layer, if it has none, or a forward that somebody else put there."""
+    rule = RULES.get(type(layer), _GENERIC)
+    own = vars(layer).get("forward")
+    free = own is None or (isinstance(own, _Forward) and own.recorder is None)
+    return rule if free and rule.fits(layer, names) else _GENERIC
 
 
 def _tensors(inputs: Any, keywords: Any) -> list[Tensor]:
