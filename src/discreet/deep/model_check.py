@@ -20,6 +20,7 @@ from discreet.deep.poisson_batches import PoissonBatches
 from discreet.errors import InvalidParameter
 
 _CLOSE = 1e-3  # far above rounding in 32 bits, far below what a statistic of three examples moves
+_CLOSE_REDUCED = 0.03  # the same for numbers of 8 bits, whose rounding is 2^-8 in each layer
 _OTHERS = [0, 2]  # the examples besides the one that is replaced or removed
 _WEIGHTS = (1.0, 2.0, 4.0)
 _MIXED = "Examples must not depend on each other: no batch statistics, no division by the batch's size."
@@ -41,6 +42,7 @@ class ModelCheck:
         self._model, self._recorder, self._batches, self._names = model, recorder, batches, names
         self._seen: list[tuple[Tensor, dict[str, Tensor]]] = []
         self._problem: str | None = None
+        self._tolerance = _CLOSE
         self.done = False
 
     def run(self) -> Iterator[tuple[Any, int]]:
@@ -64,6 +66,7 @@ class ModelCheck:
         if self._problem is not None:
             hint = "Use a parameter in its layer's own call only, and no dropout inside of layers without a rule."
             raise InvalidParameter("parameter", self._problem, "to have the gradient that its layer tells", hint)
+        self._recorder.reduced = self._tolerance > _CLOSE
         self.done = True
 
     def take(self, losses: Tensor, examples: int) -> None:
@@ -77,10 +80,11 @@ class ModelCheck:
         with torch.no_grad():
             squared = found.squared_norms()
             self._seen.append((losses.detach(), squared))
+            self._tolerance = _CLOSE_REDUCED if found.reduced else self._tolerance
             if truth:
                 weights = torch.tensor(_WEIGHTS, dtype=torch.float64, device=losses.device)
                 sums = found.weighted_sums(dict.fromkeys(squared, weights))
-                self._problem = _first_difference(truth, squared, sums)
+                self._problem = _first_difference(truth, squared, sums, self._tolerance)
 
     def _truth(self, losses: Tensor) -> dict[str, Tensor]:
         """The gradient of each example, by a backward pass for each."""
@@ -91,23 +95,24 @@ class ModelCheck:
             for place, (p, name) in enumerate(self._names.items())
         }
 
-    @staticmethod
     def _compare(
-        one: tuple[Tensor, dict[str, Tensor]], other: tuple[Tensor, dict[str, Tensor]], rows: list[int]
+        self, one: tuple[Tensor, dict[str, Tensor]], other: tuple[Tensor, dict[str, Tensor]], rows: list[int]
     ) -> None:
         losses, squared = one
         left = {"losses": losses[_OTHERS], **{name: values[_OTHERS] for name, values in squared.items()}}
         right = {"losses": other[0][rows], **{name: values[rows] for name, values in other[1].items()}}
-        if left.keys() != right.keys() or any(not _close(left[name], right[name]) for name in left):
+        if left.keys() != right.keys() or any(not _close(left[name], right[name], self._tolerance) for name in left):
             raise InvalidParameter("losses", "of one example", "to be the same in every batch", _MIXED)
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
+def _close(one: Tensor, other: Tensor, tolerance: float) -> bool:
     scale = float(torch.maximum(one.abs().max(), other.abs().max()))
-    return bool(((one - other).abs() <= _CLOSE * scale + 1e-12).all())
+    return bool(((one - other).abs() <= tolerance * scale + 1e-12).all())
 
 
-def _first_difference(truth: dict[str, Tensor], squared: dict[str, Tensor], sums: dict[str, Tensor]) -> str | None:
+def _first_difference(
+    truth: dict[str, Tensor], squared: dict[str, Tensor], sums: dict[str, Tensor], tolerance: float
+) -> str | None:
     """The name of a parameter whose gradients are not those of the layers' rules."""
     for name, rows in truth.items():
         weights = torch.tensor(_WEIGHTS, dtype=rows.dtype, device=rows.device)
@@ -115,6 +120,8 @@ def _first_difference(truth: dict[str, Tensor], squared: dict[str, Tensor], sums
         if name not in sums:
             if bool((rows != 0).any()):
                 return name
-        elif not _close(sums[name], expected) or not _close(squared[name], rows.flatten(1).double().square().sum(1)):
+            continue
+        norms = rows.flatten(1).double().square().sum(1)
+        if not _close(sums[name], expected, tolerance) or not _close(squared[name], norms, tolerance):
             return name
     return None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, refuse, rule_for, small_sum, squares
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, refuse, rule_for, small_sum, squares, wide
 
 
 @rule_for(nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -20,9 +20,11 @@ class ConvolutionRule(LayerRule):
     for output gradients that have their example's weight.
     """
 
+    narrow = True
+
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
-        found = {"bias": call.e.flatten(2).sum(2)} if "bias" in names else {}
+        found = {"bias": wide(call.e).flatten(2).sum(2)} if "bias" in names else {}
         return found | ({"weight": _kernels(call, *patches(call))} if "weight" in names else {})
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
@@ -43,12 +45,13 @@ class ConvolutionRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        return found | {"weight": _kernel_gradient(call, call.e * _like(weights, call.e))}
+        e = wide(call.e)
+        return found | {"weight": _kernel_gradient(call, e * _like(weights, e))}
 
 
 def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
     """The gradient of the kernel for each example."""
-    kernels = torch.matmul(e.mT, a)
+    kernels = torch.matmul(wide(e).mT, wide(a))
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
 
@@ -90,6 +93,6 @@ def _kernel_gradient(call: Call, e: Tensor) -> Tensor:
     none = [0] * len(layer.kernel_size)
     mask = [False, True, False]
     found = torch.ops.aten.convolution_backward(
-        e, _padded(call), layer.weight, None, layer.stride, none, layer.dilation, False, none, layer.groups, mask
+        e, wide(_padded(call)), layer.weight, None, layer.stride, none, layer.dilation, False, none, layer.groups, mask
     )
     return found[1]

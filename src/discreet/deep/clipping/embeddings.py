@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep.clipping.layer_rule import (
-    GUARD,
     Call,
     LayerRule,
+    guard,
     refuse,
     rule_for,
     squares,
     sum_error,
-    unit_roundoff,
+    wide,
 )
 
 
@@ -51,7 +51,7 @@ class EmbeddingRule(LayerRule):
         pairs = torch.matmul(e, e.mT) * (index[:, :, None] == index[:, None, :])
         found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
         # The error of e_t . e_t' is relative to |e_t| |e_t'|, and the sum of all |e_t| is at most sqrt(T) ||e||.
-        share = sum_error(e.shape[2] + 1, e) + GUARD * unit_roundoff(e)
+        share = sum_error(e.shape[2] + 1, e) + guard(e)
         return dict.fromkeys(names, found + share * e.shape[1] * squares(e))
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
@@ -73,7 +73,7 @@ def _looked_up(call: Call) -> tuple[Tensor, Tensor]:
     """Indices (examples, positions) and gradients (examples, positions, features), zero for the index of padding."""
     layer: Any = call.layer
     index = call.a.reshape(len(call.a), -1)
-    e = call.e.reshape(*index.shape, -1)
+    e = wide(call.e).reshape(*index.shape, -1)
     if layer.padding_idx is not None:
         e = e * (index != layer.padding_idx)[:, :, None]
     return index, e

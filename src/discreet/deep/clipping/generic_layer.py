@@ -47,13 +47,15 @@ class GenericRule(LayerRule):
         others = {n: v.detach() for n, v in _named(call.layer) if n not in asked}
         places = [place for place, e in enumerate(call.gradients) if e is not None]
         again = _Again(call.layer, others, rebuild, places)
-        if call.layer not in self._loops and not isinstance(call.layer, _RECURRENT):
-            try:
-                with sdpa_kernel(SDPBackend.MATH):  # the one attention that can be mapped over examples
-                    return dict(vmap(grad(again), in_dims=(None, 0, 0))(asked, values, errors))
-            except (RuntimeError, NotImplementedError):  # an operation that cannot
-                self._loops.add(call.layer)
-        return _looped(again, asked, values, errors)
+        kind, reduced = errors[0].device.type, call.autocast
+        with torch.autocast(kind, reduced, enabled=reduced is not None, cache_enabled=False):  # as in the forward pass
+            if call.layer not in self._loops and not isinstance(call.layer, _RECURRENT):
+                try:
+                    with sdpa_kernel(SDPBackend.MATH):  # the one attention that can be mapped over examples
+                        return dict(vmap(grad(again), in_dims=(None, 0, 0))(asked, values, errors))
+                except (RuntimeError, NotImplementedError):  # an operation that cannot
+                    self._loops.add(call.layer)
+            return _looped(again, asked, values, errors)
 
 
 def _named(layer: nn.Module) -> list[tuple[str, Tensor]]:

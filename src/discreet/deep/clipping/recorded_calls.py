@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from discreet.deep.clipping.generic_layer import GenericRule
 from discreet.deep.clipping.joined_layers import JoinedRule
-from discreet.deep.clipping.layer_rule import RULES, Call, LayerRule, refuse
+from discreet.deep.clipping.layer_rule import REDUCED, RULES, Call, LayerRule, refuse
 from discreet.errors import InvalidParameter
 
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -58,6 +58,9 @@ class Recorder:
     Args:
         model: the model; its frozen parameters are left alone.
 
+    Attributes:
+        reduced: whether matrices are multiplied in fewer than 32 bits, as public examples showed; None if none did yet.
+
     Raises:
         InvalidParameter: for layers that mix examples or keep statistics of batches.
     """
@@ -66,6 +69,7 @@ class Recorder:
         self.active = False
         self.calls: list[Call] = []
         self._edges: list[list[Any]] = []
+        self.reduced: bool | None = None
         self.layers: dict[nn.Module, tuple[LayerRule, tuple[str, ...]]] = {}
         for layer, names in trainable_layers(model):
             rule = _rule(layer, names)
@@ -101,8 +105,10 @@ class Recorder:
         if not any(edges):  # nothing is learned from this use
             return
         given, named = pytree.tree_map_only(Tensor, torch.Tensor.detach, (inputs, keywords))
+        if self.layers[layer][0].narrow and tensors[0].dtype in REDUCED:  # what it multiplies with is rounded first
+            given = pytree.tree_map_only(Tensor, lambda tensor: tensor.to(tensors[0].dtype), given)
         versions = tuple(tensor._version for tensor in _tensors(given, named))
-        self.calls.append(Call(layer, given, named, versions=versions))
+        self.calls.append(Call(layer, given, named, versions=versions, autocast=_autocast(layer, tensors[0])))
         self._edges.append(edges)
 
     def backward(self, total: Tensor) -> list[Call]:
@@ -132,6 +138,20 @@ def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
     own = vars(layer).get("forward")
     free = own is None or (isinstance(own, _Forward) and own.recorder is None)
     return rule if free and rule.fits(layer, names) else _GENERIC
+
+
+def _autocast(layer: nn.Module, out: Tensor) -> Any:
+    """The type that `torch.autocast` multiplies matrices in; None if it is not in use.
+
+    Raises:
+        InvalidParameter: for float16, whose gradients vanish unless losses are scaled, and then overflow.
+    """
+    kind = out.device.type
+    found = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    if torch.float16 in {found, out.dtype}:
+        hint = "Use torch.autocast with dtype=torch.bfloat16, which needs no GradScaler."
+        raise refuse(layer, "of 32 bits, or of bfloat16 under autocast", hint)
+    return found
 
 
 def _tensors(inputs: Any, keywords: Any) -> list[Tensor]:
