@@ -5,11 +5,15 @@ example, the fourth one of the third by one removed example. The losses and the 
 examples must stay what they are, and the gradients that the layers' rules give must be those of PyTorch. So batch
 statistics, losses that are divided by the size of the batch, contrastive losses, parameters that are used past their
 layer and layers that draw other random numbers the second time are found, whatever they are called.
+
+The first batch goes through the model as it was written, those after it as it was compiled, if it was. So uses of
+layers that a compiled model does not tell of are found, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -23,6 +27,10 @@ _CLOSE = 1e-3  # far above rounding in 32 bits, far below what a statistic of th
 _CLOSE_REDUCED = 0.03  # the same for numbers of 8 bits, whose rounding is 2^-8 in each layer
 _OTHERS = [0, 2]  # the examples besides the one that is replaced or removed
 _WEIGHTS = (1.0, 2.0, 4.0)
+_FORGETFUL = (
+    "If it was compiled and run before the trainer was made, call torch.compiler.reset() first: what was compiled then "
+    "does not tell of its layers."
+)
 _MIXED = "Examples must not depend on each other: no batch statistics, no division by the batch's size."
 
 
@@ -56,7 +64,8 @@ class ModelCheck:
         for kinds, training in (((0, 1, 2), True), ((0, 3, 2), True), ((0, 1, 2), False), ((0, 2), False)):
             torch.set_rng_state(generator)
             self._model.train(was and training)
-            yield self._batches.public_rows(kinds), len(kinds)
+            with nullcontext() if self._seen else _as_written():
+                yield self._batches.public_rows(kinds), len(kinds)
         self._model.train(was)
         if not all(map(torch.equal, buffers, self._model.buffers())):
             hint = "Batch statistics mix examples, and are kept without noise. Use GroupNorm or LayerNorm."
@@ -101,8 +110,15 @@ class ModelCheck:
         losses, squared = one
         left = {"losses": losses[_OTHERS], **{name: values[_OTHERS] for name, values in squared.items()}}
         right = {"losses": other[0][rows], **{name: values[rows] for name, values in other[1].items()}}
-        if left.keys() != right.keys() or any(not _close(left[name], right[name], self._tolerance) for name in left):
+        if left.keys() != right.keys():
+            raise InvalidParameter("model", type(self._model).__name__, "to use its layers in every batch", _FORGETFUL)
+        if any(not _close(left[name], right[name], self._tolerance) for name in left):
             raise InvalidParameter("losses", "of one example", "to be the same in every batch", _MIXED)
+
+
+def _as_written() -> Any:
+    """Runs models without what was compiled of them, while it lasts."""
+    return torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
 
 
 def _close(one: Tensor, other: Tensor, tolerance: float) -> bool:

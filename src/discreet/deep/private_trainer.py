@@ -198,8 +198,8 @@ class Trainer:
             yield from self._handed(batch, examples, turn)
 
     def _handed(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
-        self._recorder.clear()
-        self._waiting, self._recorder.active = examples, True
+        self._waiting = examples
+        self._recorder.start(examples)
         yield batch
         if turn is not self._turn:
             hint = "Two loops would put an example into one step twice. Go on with the loop that began last."

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.joined_layers import JoinedRule, Note, Part
+from discreet.deep.clipping.joined_layers import JoinedRule, Part, Watch
 from discreet.deep.clipping.layer_rule import Call, refuse, rule_for
 
 _OWN = {
@@ -37,9 +37,9 @@ class AttentionRule(JoinedRule):
         plain = own.bias_k is None and own.bias_v is None and not own.add_zero_attn
         return plain and own.batch_first and set(names) <= _OWN
 
-    def forward(self, layer: nn.Module, note: Note, *inputs: Any, **keywords: Any) -> tuple[Tensor, Tensor | None]:
+    def forward(self, layer: nn.Module, watch: Watch, *inputs: Any, **keywords: Any) -> tuple[Tensor, Tensor | None]:
         """Returns what the layer gives; see `torch.nn.MultiheadAttention.forward` for what it is called with."""
-        return _attend(layer, note, *inputs, **keywords)
+        return _attend(layer, watch, *inputs, **keywords)
 
     def parts(self, call: Call) -> list[Part]:
         """Returns the projections: of all inputs at once where they are the same, and of the result."""
@@ -59,7 +59,7 @@ class AttentionRule(JoinedRule):
 
 def _attend(  # noqa: PLR0917 - the order of PyTorch
     layer: Any,
-    note: Note,
+    watch: Watch,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -73,7 +73,7 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
         raise refuse(layer, "of batches", "Give it a first dimension of examples, and no nested tensors.")
     if is_causal and attn_mask is None:
         raise refuse(layer, "with a mask beside is_causal=True", "Pass attn_mask, of which it is only a hint.")
-    given, made, projected = _projected(layer, query, key, value)
+    projected = _projected(layer, watch, query, key, value)
     q, k, v = (each.unflatten(-1, (layer.num_heads, -1)).transpose(1, 2) for each in projected)
     chance = layer.dropout if layer.training else 0.0
     causal = is_causal and key_padding_mask is None and not need_weights
@@ -87,14 +87,11 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
         found = functional.scaled_dot_product_attention(q, k, v, mask, chance, causal)
     mixed = found.transpose(1, 2).flatten(2)
     out = functional.linear(mixed, layer.out_proj.weight, layer.out_proj.bias)
-    note((*given, mixed), (*made, out))
-    return out, weights
+    return watch((mixed,), out), weights
 
 
-def _projected(
-    layer: Any, query: Tensor, key: Tensor, value: Tensor
-) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """What goes into the matrices, what comes out, and queries, keys and values.
+def _projected(layer: Any, watch: Watch, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """Queries, keys and values.
 
     Inputs that are the same are projected together, as PyTorch does it.
     """
@@ -110,9 +107,10 @@ def _projected(
         rows = [size * layer.embed_dim for size in sizes]
         matrices = layer.in_proj_weight.split(rows)
         biases = (None,) * len(given) if bias is None else bias.split(rows)
-    made = tuple(functional.linear(*each) for each in zip(given, matrices, biases, strict=True))
-    several = tuple(each for one in made for each in one.split(layer.embed_dim, -1))
-    return given, made, several
+    found: list[Tensor] = []
+    for each, matrix, one in zip(given, matrices, biases, strict=True):
+        found.extend(watch((each,), functional.linear(each, matrix, one)).split(layer.embed_dim, -1))
+    return found
 
 
 def _mask(q: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor | None:

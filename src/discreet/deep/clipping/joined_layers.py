@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from discreet.deep.clipping.layer_rule import Call, LayerRule
 from discreet.deep.clipping.linear_layers import LinearRule
 
-Note = Callable[[tuple[Tensor, ...], tuple[Tensor, ...]], None]
-"""Takes what goes into the matrices of a layer, and the tensors whose gradients are asked for."""
+Watch = Callable[[tuple[Tensor, ...], Tensor], Tensor]
+"""Takes what goes into matrices of a layer and what comes out, and returns what goes on in its place."""
 
 _LINEAR = LinearRule()
 
@@ -48,8 +48,8 @@ class JoinedRule(LayerRule):
     narrow = True
 
     @abstractmethod
-    def forward(self, layer: nn.Module, note: Note, *inputs: Any, **keywords: Any) -> Any:
-        """Returns what the layer gives, and notes on the way what its gradients need."""
+    def forward(self, layer: nn.Module, watch: Watch, *inputs: Any, **keywords: Any) -> Any:
+        """Returns what the layer gives, in which `watch` sees what every matrix is given and gives."""
 
     @abstractmethod
     def parts(self, call: Call) -> list[Part]:

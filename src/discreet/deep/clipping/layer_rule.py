@@ -56,7 +56,8 @@ class Call:
         inputs: what it was called with, in order.
         keywords: what it was called with by name.
         gradients: for each tensor that came out, in order, the gradient of the sum of losses; None if it has none.
-        versions: how often each input had been changed in place when it was recorded.
+        edges: for each tensor that came out, where its gradient arrives.
+        versions: how often each input had been changed in place when it was recorded; None where nothing can.
         autocast: the type that matrices were multiplied in, if another one than theirs.
         kept: what a rule wants to use again within this step.
     """
@@ -65,7 +66,8 @@ class Call:
     inputs: tuple[Any, ...]
     keywords: dict[str, Any]
     gradients: tuple[Tensor | None, ...] = ()
-    versions: tuple[int, ...] = ()
+    edges: tuple[Any, ...] = ()
+    versions: tuple[int, ...] | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
     autocast: Any = None
 

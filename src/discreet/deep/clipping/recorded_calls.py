@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import torch
@@ -18,6 +19,13 @@ from discreet.errors import InvalidParameter
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _GENERIC = GenericRule()
 
+_KEYS = count()
+_TAPS: dict[int, list[Tensor]] = {}
+"""The taps of each recorder, which are no attribute of it: what hangs on a model is compiled for one shape only."""
+
+Watched = tuple[Tensor, Any]
+"""An output of a layer, and where in the graph its gradient arrives."""
+
 
 class _Hook:
     """A forward hook that a copy of the model does not take along: a copy, such as an average, trains nothing."""
@@ -25,9 +33,14 @@ class _Hook:
     def __init__(self, recorder: Recorder | None = None) -> None:
         self.recorder = recorder
 
-    def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> None:
-        if self.recorder is not None and self.recorder.active:
-            self.recorder.note(layer, inputs, keywords, out)
+    def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> Any:
+        if self.recorder is None or not self.recorder.active:
+            return None
+        leaves, spec = pytree.tree_flatten(out)
+        watched = [self.recorder.watch(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+        self.recorder.note(layer, inputs, keywords, watched)
+        values = iter(watched)
+        return pytree.tree_unflatten([next(values)[0] if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Hook, ()
@@ -46,7 +59,17 @@ class _Forward:
         recorder, layer = self.recorder, self.layer
         if recorder is None or self.rule is None or not recorder.active:
             return type(layer).forward(layer, *inputs, **keywords)
-        return self.rule.forward(layer, lambda given, made: recorder.note(layer, given, {}, made), *inputs, **keywords)
+        given: list[Tensor] = []
+        watched: list[Watched] = []
+
+        def watch(several: tuple[Tensor, ...], made: Tensor) -> Tensor:
+            given.extend(several)
+            watched.append(recorder.watch(made))
+            return watched[-1][0]
+
+        out = self.rule.forward(layer, watch, *inputs, **keywords)
+        recorder.note(layer, tuple(given), {}, watched)
+        return out
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Forward, (self.layer,)
@@ -54,6 +77,13 @@ class _Forward:
 
 class Recorder:
     """Records the uses of a model's trainable layers while it is active.
+
+    The gradient of a layer's output arrives at an edge of the graph, which, unlike the output itself, stays what it is
+    when the output is changed in place later. A compiled model has no such edges inside. There a tap is added to the
+    output, a zero for each of its numbers that takes no memory: the gradient of the tap is that of the output. Taps
+    must be there before the model runs, so that it needs not be left for them; their shapes are those of the examples
+    before, the first of which are public. While there are taps, no gradient of a parameter is asked for: a compiled
+    model would compute them all.
 
     Args:
         model: the model; its frozen parameters are left alone.
@@ -68,8 +98,14 @@ class Recorder:
     def __init__(self, model: nn.Module) -> None:
         self.active = False
         self.calls: list[Call] = []
-        self._edges: list[list[Any]] = []
         self.reduced: bool | None = None
+        self._compiled = any(_is_compiled(layer) for layer in model.modules())
+        self._trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._shapes: list[tuple[Any, ...]] = []  # of the outputs of one example, with type and device
+        self._learned: list[tuple[Any, ...]] = []
+        self._key = next(_KEYS)
+        self._tapped, self._place = False, 0
+        self._outside = torch.compiler.disable(self._made_outside)
         self.layers: dict[nn.Module, tuple[LayerRule, tuple[str, ...]]] = {}
         for layer, names in trainable_layers(model):
             rule = _rule(layer, names)
@@ -93,23 +129,56 @@ class Recorder:
 
     def clear(self) -> None:
         """Forgets what was recorded, and stops recording."""
-        self.active, self.calls, self._edges = False, [], []
+        if self._tapped:
+            for parameter in self._trainable:
+                parameter.requires_grad_(True)
+        self.active, self.calls, self._shapes = False, [], []
+        self._tapped, self._place = False, 0
+        _TAPS.pop(self._key, None)
 
-    def note(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> None:
-        """Keeps a use of a layer.
+    def start(self, examples: int) -> None:
+        """Records the uses of layers from now on, in a batch of so many examples."""
+        self.clear()
+        if self._compiled and self._learned:
+            _TAPS[self._key] = [_tap((examples, *shape), dtype, device) for shape, dtype, device in self._learned]
+            self._tapped = True
+            for parameter in self._trainable:
+                parameter.requires_grad_(False)
+        self.active = True
 
-        An edge of the graph, unlike the output itself, stays what it is when the output is changed in place later.
-        """
-        tensors = [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, Tensor)]
-        edges = [get_gradient_edge(tensor) if tensor.requires_grad else None for tensor in tensors]
-        if not any(edges):  # nothing is learned from this use
+    def watch(self, made: Tensor) -> Watched:
+        """Returns what goes on in place of an output, and where its gradient arrives; None if it has none."""
+        if not self._tapped and not torch.compiler.is_compiling():
+            self._shapes.append((made.shape[1:], made.dtype, made.device))
+            return made, get_gradient_edge(made) if made.requires_grad else None
+        if not made.is_floating_point() or not torch.is_grad_enabled():
+            return made, None
+        place = self._place
+        self._place = place + 1
+        taps = _TAPS.get(self._key, [])
+        if place < len(taps) and _like(taps[place], made):
+            return made + taps[place], taps[place]
+        found: Watched = self._outside(made)
+        return found
+
+    def _made_outside(self, made: Tensor) -> Watched:
+        """The same for an output of another shape than the learned one: a compiled model is left for it."""
+        tap = _tap(made.shape, made.dtype, made.device)
+        self._shapes.append((made.shape[1:], made.dtype, made.device))
+        return made + tap, tap
+
+    def note(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], watched: list[Watched]) -> None:
+        """Keeps a use of a layer."""
+        edges = tuple(edge for _, edge in watched)
+        if all(edge is None for edge in edges):  # nothing is learned from this use
             return
+        out = watched[0][0]
         given, named = pytree.tree_map_only(Tensor, torch.Tensor.detach, (inputs, keywords))
-        if self.layers[layer][0].narrow and tensors[0].dtype in REDUCED:  # what it multiplies with is rounded first
-            given = pytree.tree_map_only(Tensor, lambda tensor: tensor.to(tensors[0].dtype), given)
-        versions = tuple(tensor._version for tensor in _tensors(given, named))
-        self.calls.append(Call(layer, given, named, versions=versions, autocast=_autocast(layer, tensors[0])))
-        self._edges.append(edges)
+        if self.layers[layer][0].narrow and out.dtype in REDUCED:  # what it multiplies with is rounded first
+            given = pytree.tree_map_only(Tensor, lambda tensor: tensor.to(out.dtype), given)
+        versions = None if torch.compiler.is_compiling() else _versions(given, named)
+        autocast = _autocast(layer, out)
+        self.calls.append(Call(layer, given, named, edges=edges, versions=versions, autocast=autocast))
 
     def backward(self, total: Tensor) -> list[Call]:
         """Runs one backward pass from the sum of losses, and returns the uses of layers with their output gradients.
@@ -119,17 +188,35 @@ class Recorder:
         Raises:
             InvalidParameter: if a layer's input was changed in place after the layer had read it.
         """
-        edges = [edge for several in self._edges for edge in several if edge is not None]
-        found = iter(torch.autograd.grad(total, edges, allow_unused=True) if edges else ())
         calls = self.calls
-        for call, several in zip(calls, self._edges, strict=True):
-            call.gradients = tuple(None if edge is None else next(found) for edge in several)
-            if tuple(tensor._version for tensor in _tensors(call.inputs, call.keywords)) != call.versions:
+        self._learned = self._learned or self._shapes
+        self.clear()
+        edges = [edge for call in calls for edge in call.edges if edge is not None]
+        found = iter(torch.autograd.grad(total, edges, allow_unused=True) if edges else ())
+        for call in calls:
+            call.gradients = tuple(None if edge is None else next(found) for edge in call.edges)
+            if call.versions is not None and _versions(call.inputs, call.keywords) != call.versions:
                 raise refuse(
                     call.layer, "whose input stays as it is", "Pass inplace=False to the activation behind it."
                 )
-        self.clear()
         return [call for call in calls if any(e is not None for e in call.gradients)]
+
+
+def _is_compiled(layer: nn.Module) -> bool:
+    return "_orig_mod" in layer._modules or layer._compiled_call_impl is not None
+
+
+def _tap(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return torch.zeros((), dtype=dtype, device=device).expand(shape).requires_grad_()
+
+
+def _like(tap: Tensor, made: Tensor) -> bool:
+    return bool(tap.shape == made.shape and tap.dtype == made.dtype and tap.device == made.device)
+
+
+def _versions(inputs: Any, keywords: Any) -> tuple[int, ...]:
+    leaves = pytree.tree_leaves((inputs, keywords))
+    return tuple(leaf._version for leaf in leaves if isinstance(leaf, Tensor))
 
 
 def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
@@ -152,10 +239,6 @@ def _autocast(layer: nn.Module, out: Tensor) -> Any:
         hint = "Use torch.autocast with dtype=torch.bfloat16, which needs no GradScaler."
         raise refuse(layer, "of 32 bits, or of bfloat16 under autocast", hint)
     return found
-
-
-def _tensors(inputs: Any, keywords: Any) -> list[Tensor]:
-    return [leaf for leaf in pytree.tree_leaves((inputs, keywords)) if isinstance(leaf, Tensor)]
 
 
 def trainable_layers(model: nn.Module) -> Iterator[tuple[nn.Module, tuple[str, ...]]]:
