@@ -79,6 +79,24 @@ class Attention(nn.Module):
         return chosen if self.padding == "truths" else chosen.to(keys) * -1.5
 
 
+class Recurrent(nn.Module):
+    """A recurrent layer, of which all outputs and the last states count, from states that depend on the example."""
+
+    def __init__(self, kind: Any, *, given: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.recurrent = kind(4, 3, batch_first=True, **options)
+        self.given = given
+
+    def forward(self, x: Tensor) -> Tensor:
+        layer: Any = self.recurrent
+        count = layer.num_layers * (1 + layer.bidirectional)
+        first = x.mean(1)[None, :, :3].cos().expand(count, -1, -1)
+        states = (first, first * 2) if isinstance(layer, nn.LSTM) else first
+        out, last = layer(x, states) if self.given else layer(x)
+        ends = last if isinstance(last, tuple) else (last,)
+        return torch.cat([out.flatten(1), *(each.mT.sum(0).mT for each in ends)], 1)
+
+
 class LastState(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -240,6 +258,10 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "layers that are used twice": (Twice, (5, 4)),
     "recurrent": (lambda: Summed(nn.LSTM(4, 3, batch_first=True)), (5, 4)),
     "recurrent, last state": (LastState, (5, 4)),
+    "recurrent, tanh": (lambda: Recurrent(nn.RNN, num_layers=2), (5, 4)),
+    "recurrent, relu": (lambda: Recurrent(nn.RNN, nonlinearity="relu", bias=False), (5, 4)),
+    "recurrent, long memory": (lambda: Recurrent(nn.LSTM, num_layers=2, bidirectional=True, given=True), (5, 4)),
+    "recurrent, gates": (lambda: Recurrent(nn.GRU, num_layers=2, bidirectional=True, given=True), (5, 4)),
 }
 """Models of floats, and the shape of an example."""
 

@@ -28,7 +28,7 @@ _MASK = 5  # the place of attn_mask
 
 
 class GenericRule(LayerRule):
-    """The gradients of any layer, recurrent ones included."""
+    """The gradients of any layer that is a function of its input."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[nn.Module] = WeakSet()

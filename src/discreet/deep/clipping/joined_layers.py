@@ -18,8 +18,11 @@ from torch import Tensor, nn
 from discreet.deep.clipping.layer_rule import Call, LayerRule
 from discreet.deep.clipping.linear_layers import LinearRule
 
-Watch = Callable[[tuple[Tensor, ...], Tensor], Tensor]
-"""Takes what goes into matrices of a layer and what comes out, and returns what goes on in its place."""
+Watch = Callable[[tuple[Tensor, ...], Any], Any]
+"""Takes what goes into matrices of a layer and what comes out, and returns what goes on in its place.
+
+With None in place of what comes out, it takes what goes together with the output before.
+"""
 
 _LINEAR = LinearRule()
 

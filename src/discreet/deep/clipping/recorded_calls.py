@@ -62,8 +62,10 @@ class _Forward:
         given: list[Tensor] = []
         watched: list[Watched] = []
 
-        def watch(several: tuple[Tensor, ...], made: Tensor) -> Tensor:
+        def watch(several: tuple[Tensor, ...], made: Tensor | None) -> Tensor | None:
             given.extend(several)
+            if made is None:
+                return None
             watched.append(recorder.watch(made))
             return watched[-1][0]
 
