@@ -23,15 +23,78 @@ class Summed(nn.Module):
         return (out[0] if isinstance(out, tuple) else out).flatten(1)
 
 
-class SelfAttention(nn.Module):
-    def __init__(self, *, masked: bool = False) -> None:
+class Attention(nn.Module):
+    """Attention from some positions to others, in any of its forms.
+
+    Args:
+        how: "self", "others" (keys are values), "apart" (all three differ) or "widths" (which differ, too).
+        mask: of positions: None, "truths", "floats", "heads" (one for each example and head) or "causal".
+        padding: None, or the type of a mask that leaves out the last key of each example.
+        weights: whether the weights are a part of what comes out: False, True for their means, None for all of them.
+    """
+
+    def __init__(
+        self,
+        how: str = "self",
+        mask: str | None = None,
+        padding: str | None = None,
+        weights: bool | None = False,
+        **options: Any,
+    ) -> None:
         super().__init__()
-        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
-        self.masked = masked
+        widths = {"kdim": 3, "vdim": 2} if how == "widths" else {}
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True, **widths, **options)
+        self.how, self.mask, self.padding, self.weights = how, mask, padding, weights
 
     def forward(self, x: Tensor) -> Tensor:
-        mask = torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), 1) if self.masked else None
-        return self.attention(x, x, x, attn_mask=mask, need_weights=False)[0].flatten(1)
+        keys, last = x, x
+        if self.how != "self":
+            keys = x[:, 1:, :3] if self.how == "widths" else x[:, 1:] * 2
+            last = {"others": keys, "apart": x[:, 1:].cos(), "widths": x[:, 1:, 2:]}[self.how]
+        out, found = self.attention(
+            x,
+            keys,
+            last,
+            key_padding_mask=self._padding(keys),
+            attn_mask=self._mask(x, keys),
+            need_weights=self.weights is not False,
+            average_attn_weights=self.weights is True,
+            is_causal=self.mask == "causal",
+        )
+        return out.flatten(1) if found is None else torch.cat([out.flatten(1), found.flatten(1)], 1)
+
+    def _mask(self, x: Tensor, keys: Tensor) -> Tensor | None:
+        later = torch.triu(torch.ones(x.shape[1], keys.shape[1], dtype=torch.bool), 1)
+        if self.mask is None or self.mask in {"truths", "causal"}:
+            return None if self.mask is None else later
+        floats = torch.cos(torch.arange(float(later.numel()))).reshape(later.shape).to(x)
+        each = floats * x.detach().mean((1, 2)).repeat_interleave(2)[:, None, None]
+        return floats if self.mask == "floats" else each
+
+    def _padding(self, keys: Tensor) -> Tensor | None:
+        if self.padding is None:
+            return None
+        last = torch.arange(keys.shape[1]) == keys.shape[1] - 1
+        chosen = last & (keys.detach().sum((1, 2)) > 0)[:, None]
+        return chosen if self.padding == "truths" else chosen.to(keys) * -1.5
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer, of which all outputs and the last states count, from states that depend on the example."""
+
+    def __init__(self, kind: Any, *, given: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.recurrent = kind(4, 3, batch_first=True, **options)
+        self.given = given
+
+    def forward(self, x: Tensor) -> Tensor:
+        layer: Any = self.recurrent
+        count = layer.num_layers * (1 + layer.bidirectional)
+        first = x.mean(1)[None, :, :3].cos().expand(count, -1, -1)
+        states = (first, first * 2) if isinstance(layer, nn.LSTM) else first
+        out, last = layer(x, states) if self.given else layer(x)
+        ends = last if isinstance(last, tuple) else (last,)
+        return torch.cat([out.flatten(1), *(each.mT.sum(0).mT for each in ends)], 1)
 
 
 class LastState(nn.Module):
@@ -82,6 +145,21 @@ class Position(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.tanh(self.inner(x) + self.position).flatten(1)
+
+
+class Repeated(nn.Module):
+    """Modules that share their attention, one behind the other; the first one twice."""
+
+    def __init__(self, *several: Any) -> None:
+        super().__init__()
+        for each in several[1:]:
+            each.attention = several[0].attention
+        self.several = nn.ModuleList(several)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for each in (self.several[0], *self.several):
+            x = each(x).reshape(x.shape)
+        return x.flatten(1)
 
 
 def losses_of(out: Tensor) -> Tensor:
@@ -155,8 +233,21 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "group norm": (lambda: Summed(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU()), (2, 5, 5)),
     "group norm without positions": (lambda: Summed(nn.Linear(4, 6), nn.GroupNorm(2, 6)), (4,)),
     "instance norm": (lambda: Summed(nn.Conv2d(2, 4, 3), nn.InstanceNorm2d(4, affine=True)), (2, 5, 5)),
-    "attention": (SelfAttention, (5, 4)),
-    "attention with a mask": (lambda: SelfAttention(masked=True), (5, 4)),
+    "attention": (Attention, (5, 4)),
+    "attention with a mask": (lambda: Attention(mask="truths"), (5, 4)),
+    "attention to the past": (lambda: Attention(mask="causal"), (5, 4)),
+    "attention with a mask for each head": (lambda: Attention(mask="heads", bias=False), (5, 4)),
+    "attention with padding": (lambda: Attention(mask="truths", padding="truths"), (5, 4)),
+    "attention with padding of floats": (lambda: Attention(mask="floats", padding="floats", weights=True), (5, 4)),
+    "attention and its weights": (lambda: Attention(weights=None), (5, 4)),
+    "attention to others": (lambda: Attention("others", padding="truths"), (5, 4)),
+    "attention to others and their weights": (lambda: Attention("others", weights=True), (5, 4)),
+    "attention with three inputs": (lambda: Attention("apart"), (5, 4)),
+    "attention of several widths": (lambda: Attention("widths"), (5, 4)),
+    "attention of several widths without bias": (lambda: Attention("widths", bias=False), (5, 4)),
+    "attention with learned keys": (lambda: Attention(add_bias_kv=True, add_zero_attn=True), (5, 4)),
+    "attention that is used twice": (lambda: Repeated(Attention()), (5, 4)),
+    "attention that is used in two ways": (lambda: Repeated(Attention(), Attention("others")), (5, 4)),
     "encoder": (
         lambda: Summed(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), nn.Linear(4, 2)),
         (5, 4),
@@ -167,6 +258,10 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "layers that are used twice": (Twice, (5, 4)),
     "recurrent": (lambda: Summed(nn.LSTM(4, 3, batch_first=True)), (5, 4)),
     "recurrent, last state": (LastState, (5, 4)),
+    "recurrent, tanh": (lambda: Recurrent(nn.RNN, num_layers=2), (5, 4)),
+    "recurrent, relu": (lambda: Recurrent(nn.RNN, nonlinearity="relu", bias=False), (5, 4)),
+    "recurrent, long memory": (lambda: Recurrent(nn.LSTM, num_layers=2, bidirectional=True, given=True), (5, 4)),
+    "recurrent, gates": (lambda: Recurrent(nn.GRU, num_layers=2, bidirectional=True, given=True), (5, 4)),
 }
 """Models of floats, and the shape of an example."""
 

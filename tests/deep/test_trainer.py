@@ -368,15 +368,6 @@ def test_losses_that_mix_examples_are_refused_before_a_private_one_is_read(
     assert made.taken == 0
 
 
-def test_autocast_is_refused() -> None:
-    def mixed(net: nn.Module, batch: Any) -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return losses(net, batch)
-
-    with pytest.raises(InvalidParameter, match="autocast"):
-        train(trainer(rows(10)), mixed)
-
-
 class Statistics(nn.Module):
     """Keeps a mean of what it saw."""
 

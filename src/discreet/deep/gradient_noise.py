@@ -19,6 +19,14 @@ that weights leave free, 2^-10 C, is meant for all such differences together; ty
 example and of random signs, 2^-15 C for a thousand of them. This is an assumption on the arithmetic and no theorem: see
 `docs/known_vulnerabilities.md`.
 
+*Reduced precision* (bfloat16 under `torch.autocast`): weights aim at C (1 - 2^-6). Norms and sums are computed from the
+numbers of 8 bits that the layers multiplied, in 32 bits. So the added example is covered as above, with at most 2^-7 C
+for weighted output gradients in place of 2^-13 C (`clipping.layer_rule`). The rest, 2^-7 C, is meant for the others.
+Their activations are sums in 32 bits that are rounded to 8: in other company a sum moves by about 2^-22 of itself,
+which carries about one of 2^13 numbers to its neighbour of 8 bits, 2^-8 further. That is 2^-14 of an example's gradient
+for each layer, of random signs: 2^-9 C for a thousand examples that are all clipped. This assumption is less well
+founded than that for 32 bits. Examples that come alone need none: what they contribute is measured at its end.
+
 On a GPU the noise is drawn there, in floats, unless exact noise is asked for: see `discreet.deep.device_noise`.
 """
 

@@ -206,8 +206,8 @@ class Trainer:
             yield from self._handed(batch, examples, turn)
 
     def _handed(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
-        self._recorder.clear()
-        self._waiting, self._recorder.active = examples, True
+        self._waiting = examples
+        self._recorder.start(examples)
         yield batch
         if turn is not self._turn:
             hint = "Two loops would put an example into one step twice. Go on with the loop that began last."
@@ -302,6 +302,6 @@ def _names(model: nn.Module, optimizer: Any) -> dict[nn.Parameter, str]:
         raise InvalidParameter("optimizer", "of other parameters", "to hold parameters of the model", "Pass its own.")
     for parameter, name in found.items():
         if parameter.dtype not in (torch.float32, torch.float64):
-            hint = "Norms of fewer bits are not covered: call model.float(), and train without autocast."
+            hint = "Weights of fewer bits lose small steps: call model.float(), and use torch.autocast with bfloat16."
             raise InvalidParameter("parameter", name, "to have 32 or 64 bits", hint)
     return found

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from discreet.deep.clipping.clip_bounds import ClipRule
-from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, squares, weigh
+from discreet.deep.clipping.clip_bounds import KEPT, KEPT_REDUCED, ClipRule
+from discreet.deep.clipping.layer_rule import REDUCED, Call, LayerRule, refuse, squares, weigh
 from discreet.deep.clipping.recorded_calls import Recorder
 from discreet.errors import InvalidParameter
 
 _FIRST = "Examples lie along the first dimension of every layer: batch_first=True, and no reshape into it."
+_REDUCED_NORMS = float(KEPT / KEPT_REDUCED) ** 2
 _AVERAGED = 'Losses stay apart: pass reduction="none", and sum over what belongs to one example.'
 
 
@@ -41,9 +42,15 @@ class PerExampleGradients:
                 "losses", f"of shape {tuple(losses.shape)}", f"to be a vector of {examples} losses", _AVERAGED
             )
         self.examples = examples
-        self.calls = recorder.backward(losses.sum())
-        _check_rows(self.calls, examples)
         self._names = names
+        self._plain = torch.autocast(losses.device.type, enabled=False)  # nothing below is rounded to fewer bits
+        with self._plain:
+            self._read(recorder, losses)
+
+    def _read(self, recorder: Recorder, losses: Tensor) -> None:
+        self.calls = recorder.backward(losses.sum())
+        _check_rows(self.calls, self.examples)
+        self.reduced = _reduced(self.calls, recorder)
         self.calls = _merged(self.calls, recorder)
         uses: dict[nn.Parameter, list[tuple[LayerRule, Call, str]]] = {}
         for call in self.calls:
@@ -62,9 +69,10 @@ class PerExampleGradients:
     def squared_norms(self) -> dict[str, Tensor]:
         """Returns, for each parameter that was used, the squared norms of its gradients in 64 bits."""
         found = {self._names[parameter]: squares(gradient) for parameter, gradient in self._shared.items()}
-        for call, (rule, own) in self._alone.items():
-            norms = rule.squared_norms(call, list(own))
-            found |= {self._names[own[name]]: values for name, values in norms.items()}
+        with self._plain:
+            for call, (rule, own) in self._alone.items():
+                norms = rule.squared_norms(call, list(own))
+                found |= {self._names[own[name]]: values for name, values in norms.items()}
         return found
 
     def weighted_sums(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -73,11 +81,12 @@ class PerExampleGradients:
         An example of weight 0 contributes nothing, whatever its gradient is: 0 times infinity would be something.
         """
         self._silence(weights)
-        found = {self._names[p]: weigh(weights[self._names[p]], gradient) for p, gradient in self._shared.items()}
-        for call, (rule, own) in self._alone.items():
-            for group in _equal(own, {name: weights[self._names[p]] for name, p in own.items()}):
-                sums = rule.weighted_sums(call, group, weights[self._names[own[group[0]]]])
-                found |= {self._names[own[name]]: values for name, values in sums.items()}
+        with self._plain:
+            found = {self._names[p]: weigh(weights[self._names[p]], gradient) for p, gradient in self._shared.items()}
+            for call, (rule, own) in self._alone.items():
+                for group in _equal(own, {name: weights[self._names[p]] for name, p in own.items()}):
+                    sums = rule.weighted_sums(call, group, weights[self._names[own[group[0]]]])
+                    found |= {self._names[own[name]]: values for name, values in sums.items()}
         return found
 
     def _silence(self, weights: dict[str, Tensor]) -> None:
@@ -101,12 +110,14 @@ class PerExampleGradients:
         """Returns the sum of clipped gradients for each parameter that was used.
 
         Formal guarantee: in exact arithmetic on what the layers kept, one example contributes a vector of a norm of at
-        most `clip.bound` times 1 - 2^-10, which depends on this example alone.
+        most `clip.bound` times 1 - 2^-10, which depends on this example alone; 1 - 2^-6 in reduced precision.
         """
         with torch.no_grad():
             used = self.squared_norms()
             if not used:
                 return {}
+            if self.reduced:
+                used = {name: values * _REDUCED_NORMS for name, values in used.items()}
             # All parameters count, used or not: a rule that divides between layers must not divide by what others use.
             unused = torch.zeros_like(next(iter(used.values())))
             return self.weighted_sums(clip.weights(dict.fromkeys(self._names.values(), unused) | used))
@@ -122,8 +133,17 @@ def _check_rows(calls: Iterable[Call], examples: int) -> None:
         first = [e for e in call.gradients[:1] if e is not None]
         if not tensors or any(not tensor.dim() or len(tensor) != examples for tensor in [*tensors, *first]):
             raise refuse(call.layer, f"whose input has one row for each of {examples} examples", _FIRST)
-        if first and tensors[0].is_floating_point() and first[0].dtype != tensors[0].dtype:
-            raise refuse(call.layer, "of one precision", "Train without autocast: its norms are not covered.")
+
+
+def _reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
+    """Whether more of the bound is left for rounding: as public examples told, since one example must not tell all."""
+    found = [
+        call for call in calls if call.autocast or any(e is not None and e.dtype in REDUCED for e in call.gradients)
+    ]
+    if found and recorder.reduced is False:
+        hint = "Use autocast for every batch, or for none."
+        raise refuse(found[0].layer, "whose precision is the same for all batches", hint)
+    return bool(found) if recorder.reduced is None else recorder.reduced
 
 
 def _merged(calls: Sequence[Call], recorder: Recorder) -> list[Call]:

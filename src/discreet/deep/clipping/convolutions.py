@@ -13,6 +13,7 @@ from discreet.deep import kernels
 from discreet.deep.clipping.layer_rule import (
     Call,
     LayerRule,
+    guard,
     pair_norms,
     raised,
     refuse,
@@ -20,6 +21,7 @@ from discreet.deep.clipping.layer_rule import (
     small_sum,
     squares,
     weighted_pair,
+    wide,
 )
 
 
@@ -31,9 +33,11 @@ class ConvolutionRule(LayerRule):
     for output gradients that have their example's weight.
     """
 
+    narrow = True
+
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
-        found = {"bias": call.e.flatten(2).sum(2)} if "bias" in names else {}
+        found = {"bias": wide(call.e).flatten(2).sum(2)} if "bias" in names else {}
         return found | ({"weight": _kernels(call, *patches(call))} if "weight" in names else {})
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
@@ -55,7 +59,7 @@ class ConvolutionRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(call.a, call.e, weights))}
+        return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(wide(call.a), wide(call.e), weights))}
 
 
 def _unseen(call: Call) -> Tensor | int:
@@ -83,7 +87,7 @@ def _norms_on_gpu(call: Call) -> Tensor:
     if layer.groups > 1 or _PAIRS_COST * products >= positions * taps * a.shape[1] * e.shape[1]:
         return kernel_squares(a, e, groups=layer.groups, **options)
     found, inputs, outputs = patch_pair_sums(a, e, **options)
-    return raised(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2)
+    return raised(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2, guard(e))
 
 
 _PLANE = 4  # the dimensions of a batch of images
@@ -97,7 +101,7 @@ def _zero_padded(layer: Any) -> bool:
 
 def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
     """The gradient of the kernel for each example."""
-    kernels = torch.matmul(e.mT, a)
+    kernels = torch.matmul(wide(e).mT, wide(a))
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
 

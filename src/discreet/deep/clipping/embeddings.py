@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep.clipping.layer_rule import (
-    GUARD,
     Call,
     LayerRule,
+    guard,
     refuse,
     rule_for,
     sum_error,
-    unit_roundoff,
+    wide,
 )
 
 
@@ -53,7 +53,7 @@ class EmbeddingRule(LayerRule):
         # The error of e_t . e_t' is relative to |e_t| |e_t'|.
         lengths = torch.linalg.vector_norm(e, dim=2)
         together = (lengths[:, :, None] * lengths[:, None, :] * same).flatten(1).sum(1, dtype=torch.float64)
-        share = sum_error(e.shape[2] + 2, e) + GUARD * unit_roundoff(e)
+        share = sum_error(e.shape[2] + 2, e) + guard(e)
         return dict.fromkeys(names, found + share * together)
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
@@ -75,7 +75,7 @@ def _looked_up(call: Call) -> tuple[Tensor, Tensor]:
     """Indices (examples, positions) and gradients (examples, positions, features), zero for the index of padding."""
     layer: Any = call.layer
     index = call.a.reshape(len(call.a), -1)
-    e = call.e.reshape(*index.shape, -1)
+    e = wide(call.e).reshape(*index.shape, -1)
     if layer.padding_idx is not None:
         e = e * (index != layer.padding_idx)[:, :, None]
     return index, e

@@ -3,7 +3,7 @@
 The layer is run once more on its own input, one example at a time as far as it can tell, and its gradient is taken for
 the output gradient of that example (`torch.func.vmap` of `grad`; where an operation has no such form, a loop). This is
 right for every layer that is a function of its input, slower than a rule of its own, and said so in the log. Layers
-that draw random numbers, such as attention with dropout, would draw others: the check of the model refuses them.
+that draw random numbers would draw others: the check of the model refuses them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MASK = 5  # the place of attn_mask
 
 
 class GenericRule(LayerRule):
-    """The gradients of any layer, attention and recurrent ones included."""
+    """The gradients of any layer that is a function of its input."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[nn.Module] = WeakSet()
@@ -47,13 +47,15 @@ class GenericRule(LayerRule):
         others = {n: v.detach() for n, v in _named(call.layer) if n not in asked}
         places = [place for place, e in enumerate(call.gradients) if e is not None]
         again = _Again(call.layer, others, rebuild, places)
-        if call.layer not in self._loops and not isinstance(call.layer, _RECURRENT):
-            try:
-                with sdpa_kernel(SDPBackend.MATH):  # the one attention that can be mapped over examples
-                    return dict(vmap(grad(again), in_dims=(None, 0, 0))(asked, values, errors))
-            except (RuntimeError, NotImplementedError):  # an operation that cannot
-                self._loops.add(call.layer)
-        return _looped(again, asked, values, errors)
+        kind, reduced = errors[0].device.type, call.autocast
+        with torch.autocast(kind, reduced, enabled=reduced is not None, cache_enabled=False):  # as in the forward pass
+            if call.layer not in self._loops and not isinstance(call.layer, _RECURRENT):
+                try:
+                    with sdpa_kernel(SDPBackend.MATH):  # the one attention that can be mapped over examples
+                        return dict(vmap(grad(again), in_dims=(None, 0, 0))(asked, values, errors))
+                except (RuntimeError, NotImplementedError):  # an operation that cannot
+                    self._loops.add(call.layer)
+            return _looped(again, asked, values, errors)
 
 
 def _named(layer: nn.Module) -> list[tuple[str, Tensor]]:

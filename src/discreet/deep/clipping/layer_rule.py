@@ -19,6 +19,12 @@ is: nothing is hidden. A squared norm that is found from pairs of positions is r
 Since a weight is at most C / (raised norm), w_i S_i <= C / (4 sqrt(u)), and rounding the weight and its product with
 e_i or a_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel
 each other are the reason: their sum may be far below what rounding leaves of it.
+
+Reduced precision. Under `torch.autocast` with bfloat16, which keeps 8 bits, a and e are the numbers that the layer
+really multiplied. The product of two of them is exact in 32 bits, and everything here is added up in 32 bits or more,
+never in bfloat16: u stays 2^-24. Squared norms are raised by 64 u S_i^2, so that w_i S_i <= C / (8 sqrt(u)) = 2^9 C.
+Weighted output gradients have 32 bits, and on the processor they stay so. Elsewhere they are given to the matrix units
+as the sum of two numbers of 8 bits, off by 2^-16 relatively, which moves the weighted gradient by at most 2^-7 C.
 """
 
 from __future__ import annotations
@@ -36,7 +42,10 @@ from discreet.deep import kernels
 from discreet.errors import InvalidParameter
 
 GUARD = 16
-"""Multiples of the unit roundoff by which squared norms are raised, relative to S_i^2."""
+"""Multiples of the unit roundoff by which squared norms are raised, relative to S_i^2; four times that for 8 bits."""
+
+REDUCED = (torch.bfloat16, torch.float16)
+"""Types of fewer than 32 bits."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,7 +57,9 @@ class Call:
         inputs: what it was called with, in order.
         keywords: what it was called with by name.
         gradients: for each tensor that came out, in order, the gradient of the sum of losses; None if it has none.
-        versions: how often each input had been changed in place when it was recorded.
+        edges: for each tensor that came out, where its gradient arrives.
+        versions: how often each input had been changed in place when it was recorded; None where nothing can.
+        autocast: the type that matrices were multiplied in, if another one than theirs.
         kept: what a rule wants to use again within this step.
     """
 
@@ -56,8 +67,10 @@ class Call:
     inputs: tuple[Any, ...]
     keywords: dict[str, Any]
     gradients: tuple[Tensor | None, ...] = ()
-    versions: tuple[int, ...] = ()
+    edges: tuple[Any, ...] = ()
+    versions: tuple[int, ...] | None = None
     kept: dict[str, Tensor] = field(default_factory=dict)
+    autocast: Any = None
 
     @property
     def a(self) -> Tensor:
@@ -76,9 +89,15 @@ class LayerRule(ABC):
     Attributes:
         small: whether gradients of examples are small beside inputs and outputs. Then they are made as soon as the
             output's gradient arrives, and neither that nor the input is kept.
+        narrow: whether the layer multiplies in the precision of its output, to which its input is rounded first.
     """
 
     small = False
+    narrow = False
+
+    def fits(self, layer: nn.Module, names: tuple[str, ...]) -> bool:  # noqa: ARG002 - most rules fit their type
+        """Returns whether the rule is right for a layer of its type; else the rule for any layer is used."""
+        return True
 
     def check(self, layer: nn.Module) -> None:  # noqa: B027 - most layers have no options that matter
         """Refuses options under which a layer mixes examples or changes while it is used."""
@@ -107,9 +126,23 @@ class LayerRule(ABC):
         return {name: call.kept[name] for name in names}
 
 
+def wide(values: Tensor) -> Tensor:
+    """Returns the values in at least 32 bits, in which they are added up.
+
+    >>> wide(torch.tensor([1.0], dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
+    return values.float() if values.dtype in REDUCED else values
+
+
 def unit_roundoff(values: Tensor) -> float:
-    """Returns the largest relative error of rounding to the type of the values."""
-    return float(torch.finfo(values.dtype).eps) / 2
+    """Returns the largest relative error of rounding in the precision that such values are added up in."""
+    return float(torch.finfo(torch.float32 if values.dtype in REDUCED else values.dtype).eps) / 2
+
+
+def guard(values: Tensor) -> float:
+    """Returns by how much squared norms are raised beyond what rounding can hide, relative to S_i^2."""
+    return GUARD * (4 if values.dtype in REDUCED else 1) * unit_roundoff(values)
 
 
 def sum_error(terms: int, values: Tensor) -> float:
@@ -173,28 +206,48 @@ def pair_norms(a: Tensor, e: Tensor) -> Tensor:
     if a.shape[1] == 1 and a.dtype == e.dtype and kernels.usable(a, e):
         return _pair_norms_on_gpu(a[:, 0], e[:, 0])
     together = squares(a) * squares(e)
+    hidden = sum_error(a.shape[3] + e.shape[3] + 2, e) + guard(e)
+    a, e = wide(a), wide(e)
     pairs = torch.matmul(a, a.mT) * torch.matmul(e, e.mT)
     found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
-    return found + (sum_error(a.shape[3] + e.shape[3] + 2, e) + GUARD * unit_roundoff(e)) * together
+    return found + hidden * together
+
+
+def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
+    """Returns the sum over examples and positions of weight times e_t (outer) a_t, added up in at least 32 bits.
+
+    Args:
+        a: (examples, T, d).
+        e: (examples, T, p).
+        weights: of the examples.
+    """
+    if a.dtype not in REDUCED or not a.is_cuda:
+        a, e = weighted_pair(wide(a), wide(e), weights)
+        return torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))
+    weighted = (wide(e) * weights.float()[:, None, None]).flatten(0, 1).T
+    rows = a.flatten(0, 1)
+    high = weighted.to(a.dtype)
+    low = (weighted - high).to(a.dtype)
+    return torch.mm(high, rows, out_dtype=torch.float32) + torch.mm(low, rows, out_dtype=torch.float32)
 
 
 def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:
     from discreet.deep.kernels.pair_norms import pair_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
     found, inputs, outputs = pair_sums(packed(a), packed(e), precision=kernels.product_precision())
-    return raised(found, inputs * outputs, a.shape[2] + e.shape[2] + 2)
+    return raised(found, inputs * outputs, a.shape[2] + e.shape[2] + 2, guard(e))
 
 
-def raised(found: Tensor, together: Tensor, terms: int) -> Tensor:
+def raised(found: Tensor, together: Tensor, terms: int, more: float) -> Tensor:
     """Returns squared norms that a kernel has found from pairs, raised by what rounding in 32 bits can hide.
 
     Args:
         found: the squared norms.
         together: S_i^2 for each example.
         terms: how many products stand behind each pair.
+        more: what they are raised by besides.
     """
-    share = sum_error(terms + _TILE_SUM, found.float()) + GUARD * unit_roundoff(found.float())
-    return found.clamp(min=0) + share * together
+    return found.clamp(min=0) + (sum_error(terms + _TILE_SUM, found.float()) + more) * together
 
 
 _TILE_SUM = 128

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum, weighted_pair
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum, weighted_product, wide
 
 
 @rule_for(nn.Linear)
 class LinearRule(LayerRule):
     """y_t = W a_t + b: the gradient is the sum of e_t (outer) a_t for W, and of e_t for b."""
 
+    narrow = True
+
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
-        a, e = _positions(call.a), _positions(call.e)
+        a, e = wide(_positions(call.a)), wide(_positions(call.e))
         found = {"bias": e.sum(1)} if "bias" in names else {}
         return found | ({"weight": torch.matmul(e.mT, a)} if "weight" in names else {})
 
@@ -33,8 +35,7 @@ class LinearRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        a, e = weighted_pair(_positions(call.a), _positions(call.e), weights)
-        return found | {"weight": torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))}
+        return found | {"weight": weighted_product(_positions(call.a), _positions(call.e), weights)}
 
     def merged(self, calls: Sequence[Call]) -> Call:
         """Returns one call at the positions of all."""

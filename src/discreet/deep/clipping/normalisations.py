@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from discreet.deep import kernels
-from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, rule_for
+from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, rule_for, wide
 
 
 class _Scaled(LayerRule):
@@ -29,14 +29,14 @@ class _Scaled(LayerRule):
             return {name: {"weight": scale, "bias": shift}[name] for name in names}
         found = {}
         if "weight" in names:
-            found["weight"] = self._sum(call, call.e * self.normalised(call))
+            found["weight"] = self._sum(call, wide(call.e) * self.normalised(call))
         if "bias" in names:
-            found["bias"] = self._sum(call, call.e)
+            found["bias"] = self._sum(call, wide(call.e))
         return found
 
     @abstractmethod
     def normalised(self, call: Call) -> Tensor:
-        """Returns the input before scale and shift."""
+        """Returns the input before scale and shift, in at least 32 bits."""
 
     @abstractmethod
     def _sum(self, call: Call, values: Tensor) -> Tensor:
@@ -86,9 +86,9 @@ class LayerNormRule(_LastDimensions):
     """Normalises the last dimensions to mean 0 and variance 1."""
 
     def normalised(self, call: Call) -> Tensor:
-        """Returns the input before scale and shift."""
+        """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
-        return functional.layer_norm(call.a, layer.normalized_shape, None, None, layer.eps)
+        return functional.layer_norm(wide(call.a), layer.normalized_shape, None, None, layer.eps)
 
 
 @rule_for(nn.RMSNorm)
@@ -98,9 +98,9 @@ class RMSNormRule(_LastDimensions):
     centred = False
 
     def normalised(self, call: Call) -> Tensor:
-        """Returns the input before its scale."""
+        """Returns the input before its scale, in at least 32 bits."""
         layer: Any = call.layer
-        return functional.rms_norm(call.a, layer.normalized_shape, None, layer.eps)
+        return functional.rms_norm(wide(call.a), layer.normalized_shape, None, layer.eps)
 
 
 @rule_for(nn.GroupNorm)
@@ -113,9 +113,9 @@ class GroupNormRule(_Channels):
         return int(layer.num_groups)
 
     def normalised(self, call: Call) -> Tensor:
-        """Returns the input before scale and shift."""
+        """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
-        return functional.group_norm(call.a, layer.num_groups, None, None, layer.eps)
+        return functional.group_norm(wide(call.a), layer.num_groups, None, None, layer.eps)
 
 
 @rule_for(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
@@ -133,8 +133,8 @@ class InstanceNormRule(_Channels):
         return int(call.a.shape[1])
 
     def normalised(self, call: Call) -> Tensor:
-        """Returns the input before scale and shift."""
+        """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         if call.a.dim() != layer._get_no_batch_dim() + 1:
             raise refuse(layer, "of batches", "Give it a first dimension of examples.")
-        return functional.instance_norm(call.a, use_input_stats=True, eps=layer.eps)
+        return functional.instance_norm(wide(call.a), use_input_stats=True, eps=layer.eps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 
 import torch
@@ -12,34 +13,86 @@ from torch.autograd.graph import get_gradient_edge
 from torch.utils import _pytree as pytree
 
 from discreet.deep.clipping.generic_layer import GenericRule
-from discreet.deep.clipping.layer_rule import RULES, Call, LayerRule, refuse
+from discreet.deep.clipping.joined_layers import JoinedRule
+from discreet.deep.clipping.layer_rule import REDUCED, RULES, Call, LayerRule, refuse
 from discreet.errors import InvalidParameter
 
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _GENERIC = GenericRule()
 
+_KEYS = count()
+_TAPS: dict[int, list[Tensor]] = {}
+"""The taps of each recorder, which are no attribute of it: what hangs on a model is compiled for one shape only."""
+
+Watched = tuple[Tensor, Any]
+"""An output of a layer, and where in the graph its gradient arrives."""
+
 
 class _Hook:
     """A forward hook that a copy of the model does not take along: a copy, such as an average, trains nothing."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder: Recorder | None = recorder
+    def __init__(self, recorder: Recorder | None = None) -> None:
+        self.recorder = recorder
 
-    def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> None:
-        if self.recorder is not None and self.recorder.active:
-            self.recorder.note(layer, inputs, keywords, out)
+    def __call__(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> Any:
+        if self.recorder is None or not self.recorder.active:
+            return None
+        leaves, spec = pytree.tree_flatten(out)
+        watched = [self.recorder.watch(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+        self.recorder.note(layer, inputs, keywords, watched)
+        values = iter(watched)
+        return pytree.tree_unflatten([next(values)[0] if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Hook:
-        copy = object.__new__(_Hook)
-        copy.recorder = None
-        return copy
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Hook, ()
+
+
+class _Forward:
+    """The forward of a layer of several matrices, in whose place it stands: PyTorch's own unless uses are recorded.
+
+    A copy of the layer computes with the copy's parameters, and trains nothing.
+    """
+
+    def __init__(self, layer: nn.Module, rule: JoinedRule | None = None, recorder: Recorder | None = None) -> None:
+        self.layer, self.rule, self.recorder = layer, rule, recorder
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        recorder, layer = self.recorder, self.layer
+        if recorder is None or self.rule is None or not recorder.active:
+            return type(layer).forward(layer, *inputs, **keywords)
+        given: list[Tensor] = []
+        watched: list[Watched] = []
+
+        def watch(several: tuple[Tensor, ...], made: Tensor | None) -> Tensor | None:
+            given.extend(several)
+            if made is None:
+                return None
+            watched.append(recorder.watch(made))
+            return watched[-1][0]
+
+        out = self.rule.forward(layer, watch, *inputs, **keywords)
+        recorder.note(layer, tuple(given), {}, watched)
+        return out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Forward, (self.layer,)
 
 
 class Recorder:
     """Records the uses of a model's trainable layers while it is active.
 
+    The gradient of a layer's output arrives at an edge of the graph, which, unlike the output itself, stays what it is
+    when the output is changed in place later. A compiled model has no such edges inside. There a tap is added to the
+    output, a zero for each of its numbers that takes no memory: the gradient of the tap is that of the output. Taps
+    must be there before the model runs, so that it needs not be left for them; their shapes are those of the examples
+    before, the first of which are public. While there are taps, no gradient of a parameter is asked for: a compiled
+    model would compute them all.
+
     Args:
         model: the model; its frozen parameters are left alone.
+
+    Attributes:
+        reduced: whether matrices are multiplied in fewer than 32 bits, as public examples showed; None if none did yet.
 
     Raises:
         InvalidParameter: for layers that mix examples or keep statistics of batches.
@@ -48,42 +101,93 @@ class Recorder:
     def __init__(self, model: nn.Module) -> None:
         self.active = self._listening = False
         self.calls: list[Call] = []
-        self._edges: list[list[Any]] = []
+        self.reduced: bool | None = None
+        self._compiled = any(_is_compiled(layer) for layer in model.modules())
+        self._trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._shapes: list[tuple[Any, ...]] = []  # of the outputs of one example, with type and device
+        self._learned: list[tuple[Any, ...]] = []
+        self._key = next(_KEYS)
+        self._tapped, self._place = False, 0
+        self._outside = torch.compiler.disable(self._made_outside)
         self.layers: dict[nn.Module, tuple[LayerRule, tuple[str, ...]]] = {}
         for layer, names in trainable_layers(model):
-            rule = RULES.get(type(layer), _GENERIC)
+            rule = _rule(layer, names)
             rule.check(layer)
             self.layers[layer] = (rule, names)
-        self._handles = [layer.register_forward_hook(_Hook(self), with_kwargs=True) for layer in self.layers]
+        self._handles: list[Any] = []
+        for layer, (rule, _) in self.layers.items():
+            if isinstance(rule, JoinedRule):
+                layer.forward = _Forward(layer, rule, self)
+            else:
+                self._handles.append(layer.register_forward_hook(_Hook(self), with_kwargs=True))
 
     def close(self) -> None:
         """Takes the hooks off the model."""
         for handle in self._handles:
             handle.remove()
+        for layer in self.layers:
+            if isinstance(vars(layer).get("forward"), _Forward):
+                del layer.forward
         self.clear()
 
     def clear(self) -> None:
         """Forgets what was recorded, and stops recording."""
-        self.active, self.calls, self._edges = False, [], []
+        if self._tapped:
+            for parameter in self._trainable:
+                parameter.requires_grad_(True)
+        self.active, self.calls, self._shapes = False, [], []
+        self._tapped, self._place = False, 0
+        _TAPS.pop(self._key, None)
 
-    def note(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> None:
-        """Keeps a use of a layer.
+    def start(self, examples: int) -> None:
+        """Records the uses of layers from now on, in a batch of so many examples."""
+        self.clear()
+        if self._compiled and self._learned:
+            _TAPS[self._key] = [_tap((examples, *shape), dtype, device) for shape, dtype, device in self._learned]
+            self._tapped = True
+            for parameter in self._trainable:
+                parameter.requires_grad_(False)
+        self.active = True
 
-        An edge of the graph, unlike the output itself, stays what it is when the output is changed in place later.
-        """
-        tensors = [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, Tensor)]
-        edges = [get_gradient_edge(tensor) if tensor.requires_grad else None for tensor in tensors]
-        if not any(edges):  # nothing is learned from this use
+    def watch(self, made: Tensor) -> Watched:
+        """Returns what goes on in place of an output, and where its gradient arrives; None if it has none."""
+        if not self._tapped and not torch.compiler.is_compiling():
+            self._shapes.append((made.shape[1:], made.dtype, made.device))
+            return made, get_gradient_edge(made) if made.requires_grad else None
+        if not made.is_floating_point() or not torch.is_grad_enabled():
+            return made, None
+        place = self._place
+        self._place = place + 1
+        taps = _TAPS.get(self._key, [])
+        if place < len(taps) and _like(taps[place], made):
+            return made + taps[place], taps[place]
+        found: Watched = self._outside(made)
+        return found
+
+    def _made_outside(self, made: Tensor) -> Watched:
+        """The same for an output of another shape than the learned one: a compiled model is left for it."""
+        tap = _tap(made.shape, made.dtype, made.device)
+        self._shapes.append((made.shape[1:], made.dtype, made.device))
+        return made + tap, tap
+
+    def note(self, layer: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], watched: list[Watched]) -> None:
+        """Keeps a use of a layer."""
+        edges = tuple(edge for _, edge in watched)
+        if all(edge is None for edge in edges):  # nothing is learned from this use
             return
+        out = watched[0][0]
         given, named = pytree.tree_map_only(Tensor, torch.Tensor.detach, (inputs, keywords))
-        versions = tuple(tensor._version for tensor in _tensors(given, named))
-        call = Call(layer, given, named, versions=versions)
-        if self.layers[layer][0].small and len(tensors) == 1:
-            tensors[0].register_hook(partial(self._arrived, call))
+        rule = self.layers[layer][0]
+        if rule.narrow and out.dtype in REDUCED:  # what it multiplies with is rounded first
+            given = pytree.tree_map_only(Tensor, lambda tensor: tensor.to(out.dtype), given)
+        versions = None if torch.compiler.is_compiling() else _versions(given, named)
+        autocast = _autocast(layer, out)
+        call = Call(layer, given, named, edges=edges, versions=versions, autocast=autocast)
+        if rule.small and len(watched) == 1 and not self._tapped and not torch.compiler.is_compiling():
+            out.register_hook(partial(self._arrived, call))
             if any(tensor.requires_grad for tensor in _tensors(inputs, keywords)):
-                edges = []  # the gradient passes by on its way to the layers before, and need not be asked for
+                call.edges = ()  # the gradient passes by on its way to the layers before, and need not be asked for
         self.calls.append(call)
-        self._edges.append(edges)
 
     def _arrived(self, call: Call, gradient: Tensor) -> None:
         """Makes the small gradients of a call's examples, and forgets its tensors."""
@@ -96,6 +200,7 @@ class Recorder:
                 call.layer, "whose output has a row for each example", "Examples lie along the first dimension."
             )
         call.gradients = (gradient.detach(),)
+        call.autocast = call.autocast or (gradient.dtype if gradient.dtype in REDUCED else None)
         with torch.no_grad():
             rule.made(call, names)
         call.inputs, call.keywords, call.gradients = (), {}, ()
@@ -108,29 +213,68 @@ class Recorder:
         Raises:
             InvalidParameter: if a layer's input was changed in place after the layer had read it.
         """
-        edges = [edge for several in self._edges for edge in several if edge is not None]
+        calls = self.calls
+        self._learned = self._learned or self._shapes
+        self.clear()
+        edges = [edge for call in calls for edge in call.edges if edge is not None]
         self._listening = True
         try:
             found = iter(torch.autograd.grad(total, edges, allow_unused=True) if edges else ())
         finally:
             self._listening = False
-        calls = self.calls
-        for call, several in zip(calls, self._edges, strict=True):
-            gradients = tuple(None if edge is None else next(found) for edge in several)
+        for call in calls:
+            gradients = tuple(None if edge is None else next(found) for edge in call.edges)
             if not call.kept:
                 self._check_inputs(call)
                 call.gradients = gradients
-        self.clear()
         return [call for call in calls if call.kept or any(e is not None for e in call.gradients)]
 
     @staticmethod
     def _check_inputs(call: Call) -> None:
-        if tuple(tensor._version for tensor in _tensors(call.inputs, call.keywords)) != call.versions:
+        if call.versions is not None and _versions(call.inputs, call.keywords) != call.versions:
             raise refuse(call.layer, "whose input stays as it is", "Pass inplace=False to the activation behind it.")
+
+
+def _is_compiled(layer: nn.Module) -> bool:
+    return "_orig_mod" in layer._modules or layer._compiled_call_impl is not None
+
+
+def _tap(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return torch.zeros((), dtype=dtype, device=device).expand(shape).requires_grad_()
+
+
+def _like(tap: Tensor, made: Tensor) -> bool:
+    return bool(tap.shape == made.shape and tap.dtype == made.dtype and tap.device == made.device)
 
 
 def _tensors(inputs: Any, keywords: Any) -> list[Tensor]:
     return [leaf for leaf in pytree.tree_leaves((inputs, keywords)) if isinstance(leaf, Tensor)]
+
+
+def _versions(inputs: Any, keywords: Any) -> tuple[int, ...]:
+    return tuple(tensor._version for tensor in _tensors(inputs, keywords))
+
+
+def _rule(layer: nn.Module, names: tuple[str, ...]) -> LayerRule:
+    """The rule of a layer's type; the one for any layer, if it has none, or a forward that somebody else put there."""
+    rule = RULES.get(type(layer), _GENERIC)
+    own = vars(layer).get("forward")
+    free = own is None or (isinstance(own, _Forward) and own.recorder is None)
+    return rule if free and rule.fits(layer, names) else _GENERIC
+
+
+def _autocast(layer: nn.Module, out: Tensor) -> Any:
+    """The type that `torch.autocast` multiplies matrices in; None if it is not in use.
+
+    Raises:
+        InvalidParameter: for float16, whose gradients vanish unless losses are scaled, and then overflow.
+    """
+    kind = out.device.type
+    found = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    if torch.float16 in {found, out.dtype}:
+        hint = "Use torch.autocast with dtype=torch.bfloat16, which needs no GradScaler."
+        raise refuse(layer, "of 32 bits, or of bfloat16 under autocast", hint)
+    return found
 
 
 def trainable_layers(model: nn.Module) -> Iterator[tuple[nn.Module, tuple[str, ...]]]:
