@@ -43,6 +43,7 @@ from discreet.errors import InvalidParameter
 GUARD = 16
 """Multiples of the unit roundoff by which squared norms are raised, relative to S_i^2; four times that for 8 bits."""
 
+_WIDE_PRODUCTS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # of narrow matrices, on their device
 REDUCED = (torch.bfloat16, torch.float16)
 """Types of fewer than 32 bits."""
 
@@ -210,11 +211,21 @@ def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
     each = wide(e)
     weighted = (each * weights.to(each.dtype)[:, None, None]).flatten(0, 1).T
     rows = a.flatten(0, 1)
-    if a.dtype not in REDUCED or not a.is_cuda:
+    if a.dtype not in REDUCED or not a.is_cuda or not _WIDE_PRODUCTS:
         return torch.matmul(weighted, wide(rows))
-    high = weighted.to(a.dtype)
-    low = (weighted - high).to(a.dtype)
-    return torch.mm(high, rows, out_dtype=torch.float32) + torch.mm(low, rows, out_dtype=torch.float32)
+    high, low = (torch.mm(each, rows, out_dtype=torch.float32) for each in halves(weighted, a.dtype))
+    return high + low
+
+
+def halves(values: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
+    """Returns two tensors of a narrower type whose sum is the values, off by the square of its roundoff, relatively.
+
+    >>> high, low = halves(torch.tensor([1 + 2.0**-9]), torch.bfloat16)
+    >>> float(high), float(low) == 2.0**-9
+    (1.0, True)
+    """
+    high = values.to(dtype)
+    return high, (values - high.to(values.dtype)).to(dtype)
 
 
 RULES: dict[type[nn.Module], LayerRule] = {}
