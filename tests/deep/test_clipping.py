@@ -208,6 +208,34 @@ def test_inputs_that_change_in_place_are_refused() -> None:
         gradients(model, x, losses)
 
 
+class Both(tuple[Tensor, ...]):
+    """What a layer gives, in a form of its own."""
+
+    __slots__ = ()
+
+
+class Pair(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Both:
+        return Both((x * self.scale, x))
+
+
+def test_outputs_are_handed_on_as_they_are() -> None:
+    model = Summed(nn.Linear(4, 4), Pair())
+
+    def losses(out: Tensor) -> Tensor:
+        return out.sum(1)
+
+    assert isinstance(model.body(values((3, 4))), Both)
+    recorded: list[Any] = []
+    model.body.register_forward_hook(lambda *given: recorded.append(given[-1]))
+    gradients(model, values((3, 4)), losses)
+    assert isinstance(recorded[0], Both)
+
+
 def test_layers_without_a_rule_are_told(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="discreet.deep"):
         gradients(seeded(Position), values((2, 5, 4)))

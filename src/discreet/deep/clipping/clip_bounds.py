@@ -3,7 +3,7 @@
 Neighbours differ in one example, added or removed. The sum of clipped gradients then moves by one clipped gradient,
 whose norm is at most `bound` under every rule here. Weights are computed for `bound` times 1 - 2^-10; what is left is
 for rounding (see `discreet.deep.gradient_noise`). Where matrices are multiplied in bfloat16, norms are raised until
-weights are those for `bound` times 1 - 2^-6, since more is rounded.
+weights are those for `bound` times 1 - 2^-5, since more is rounded.
 
 An example whose norm is no finite number, be it for a NaN, an infinity or an overflow, has the weight 0: it contributes
 nothing. That is a rule about the example alone.
@@ -27,7 +27,7 @@ from discreet.errors import InvalidParameter
 
 KEPT = 1 - Fraction(1, 1 << 10)
 """The share of the bound that weights are computed for."""
-KEPT_REDUCED = 1 - Fraction(1, 1 << 6)
+KEPT_REDUCED = 1 - Fraction(1, 1 << 5)
 """The same where matrices are multiplied in fewer than 32 bits."""
 _LEAST, _MOST = Fraction(1, 1 << 30), Fraction(1 << 30)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from discreet.deep import kernels
 from discreet.deep.clipping.clip_bounds import KEPT, KEPT_REDUCED, ClipRule
 from discreet.deep.clipping.layer_rule import REDUCED, Call, LayerRule, refuse, squares, weigh
 from discreet.deep.clipping.recorded_calls import Recorder
@@ -110,13 +111,13 @@ class PerExampleGradients:
         """Returns the sum of clipped gradients for each parameter that was used.
 
         Formal guarantee: in exact arithmetic on what the layers kept, one example contributes a vector of a norm of at
-        most `clip.bound` times 1 - 2^-10, which depends on this example alone; 1 - 2^-6 in reduced precision.
+        most `clip.bound` times 1 - 2^-10, which depends on this example alone; 1 - 2^-5 in reduced precision.
         """
         with torch.no_grad():
             used = self.squared_norms()
             if not used:
                 return {}
-            if self.reduced:
+            if self.reduced or kernels.rounds_products(next(iter(used.values()))):
                 used = {name: values * _REDUCED_NORMS for name, values in used.items()}
             # All parameters count, used or not: a rule that divides between layers must not divide by what others use.
             unused = torch.zeros_like(next(iter(used.values())))

@@ -44,6 +44,7 @@ from discreet.errors import InvalidParameter
 GUARD = 16
 """Multiples of the unit roundoff by which squared norms are raised, relative to S_i^2; four times that for 8 bits."""
 
+_WIDE_PRODUCTS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # of narrow matrices, on their device
 REDUCED = (torch.bfloat16, torch.float16)
 """Types of fewer than 32 bits."""
 
@@ -221,14 +222,24 @@ def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
         e: (examples, T, p).
         weights: of the examples.
     """
-    if a.dtype not in REDUCED or not a.is_cuda:
+    if a.dtype not in REDUCED or not a.is_cuda or not _WIDE_PRODUCTS:
         a, e = weighted_pair(wide(a), wide(e), weights)
         return torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))
     weighted = (wide(e) * weights.float()[:, None, None]).flatten(0, 1).T
     rows = a.flatten(0, 1)
-    high = weighted.to(a.dtype)
-    low = (weighted - high).to(a.dtype)
-    return torch.mm(high, rows, out_dtype=torch.float32) + torch.mm(low, rows, out_dtype=torch.float32)
+    high, low = (torch.mm(half, rows, out_dtype=torch.float32) for half in halves(weighted, a.dtype))
+    return high + low
+
+
+def halves(values: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
+    """Returns two tensors of a narrower type whose sum is the values, off by the square of its roundoff, relatively.
+
+    >>> high, low = halves(torch.tensor([1 + 2.0**-9]), torch.bfloat16)
+    >>> float(high), float(low) == 2.0**-9
+    (1.0, True)
+    """
+    high = values.to(dtype)
+    return high, (values - high.to(values.dtype)).to(dtype)
 
 
 def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:

@@ -40,6 +40,8 @@ class _Hook:
         leaves, spec = pytree.tree_flatten(out)
         watched = [self.recorder.watch(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
         self.recorder.note(layer, inputs, keywords, watched)
+        if not self.recorder.taps:
+            return None
         values = iter(watched)
         return pytree.tree_unflatten([next(values)[0] if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
 
@@ -149,9 +151,14 @@ class Recorder:
                 parameter.requires_grad_(False)
         self.active = True
 
+    @property
+    def taps(self) -> bool:
+        """Returns whether outputs get taps, since there are no edges inside of what is compiled."""
+        return self._tapped or bool(torch.compiler.is_compiling())
+
     def watch(self, made: Tensor) -> Watched:
         """Returns what goes on in place of an output, and where its gradient arrives; None if it has none."""
-        if not self._tapped and not torch.compiler.is_compiling():
+        if not self.taps:
             self._shapes.append((made.shape[1:], made.dtype, made.device))
             return made, get_gradient_edge(made) if made.requires_grad else None
         if not made.is_floating_point() or not torch.is_grad_enabled():

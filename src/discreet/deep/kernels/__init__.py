@@ -28,3 +28,8 @@ def product_precision(*, convolution: bool = False) -> str:
     """Returns how PyTorch is set to multiply numbers of 32 bits: "ieee", or "tf32" with fewer digits."""
     reduced = torch.backends.cudnn.allow_tf32 if convolution else torch.get_float32_matmul_precision() != "highest"
     return "tf32" if reduced else "ieee"
+
+
+def rounds_products(values: Tensor) -> bool:
+    """Returns whether products of 32 bits may be rounded to fewer digits where the values are."""
+    return values.is_cuda and "tf32" in (product_precision(), product_precision(convolution=True))
