@@ -6,7 +6,8 @@ Needs PyTorch: ``pip install 'discreet[deep]'``.
 from discreet.lazy import extra
 
 with extra("Deep learning"):
+    from discreet.deep.banded_noise import BandedNoise
     from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
     from discreet.deep.private_trainer import Trainer
 
-__all__ = ["ClipRule", "Flat", "Normalised", "PerLayer", "Trainer"]
+__all__ = ["BandedNoise", "ClipRule", "Flat", "Normalised", "PerLayer", "Trainer"]

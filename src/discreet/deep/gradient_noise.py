@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from discreet.check import Number
+from discreet.deep.banded_noise import ALONE, Band, Correlation
 from discreet.deep.clipping import ClipRule
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian
@@ -43,22 +44,31 @@ class NoisySum:
     """The sum of one batch's clipped gradients.
 
     Formal guarantee: `release` gives a function of sum + N(0, sigma^2 I), sigma = noise_multiplier times the rule's
-    sensitivity, over all parameters together; see the module for what the sum is. It can be released once.
+    sensitivity, over all parameters together; see the module for what the sum is. It can be released once. With
+    correlated noise it gives functions of C x + N(0, sigma^2 I) for all sums x, see `discreet.deep.banded_noise`.
 
     Args:
         sizes: how many numbers each trainable parameter has, by name, in the order of the release.
         clip: the rule that bounds an example's gradient.
         noise_multiplier: sigma in units of the sensitivity.
         alone: whether each sum that is added comes from one example.
+        band: how noise is correlated from release to release; by default it is not.
     """
 
     def __init__(
-        self, sizes: Mapping[str, int], clip: ClipRule, noise_multiplier: Number, *, alone: bool = False
+        self,
+        sizes: Mapping[str, int],
+        clip: ClipRule,
+        noise_multiplier: Number,
+        *,
+        alone: bool = False,
+        band: Band = ALONE,
     ) -> None:
         self._sizes = dict(sizes)
         self._alone = alone
         self.clip = clip
-        self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=clip.sensitivity)
+        self.correlation, move = Correlation(band), clip.sensitivity * band.sensitivity
+        self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=move)
         self._step = _grid_step(clip.bound, sum(self._sizes.values()))
         self._total = self._empty()
 
@@ -93,8 +103,9 @@ class NoisySum:
     def release(self, bits: Bits | None = None) -> dict[str, Tensor]:
         """Returns the noisy sum for each parameter, flat and in 64 bits, and forgets what was added."""
         total, self._total = self._total, self._empty()
-        noisy = torch.from_numpy(self.mechanism.release(total.numpy(), bits=bits))
-        return dict(zip(self._sizes, noisy.split(list(self._sizes.values())), strict=True))
+        measured = self.correlation.encode(total)
+        noisy = torch.from_numpy(self.mechanism.release(measured.numpy(), bits=bits))
+        return dict(zip(self._sizes, self.correlation.decode(noisy).split(list(self._sizes.values())), strict=True))
 
 
 def _grid_step(bound: Fraction, size: int) -> float:

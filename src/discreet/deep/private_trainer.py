@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from discreet import accounting, check, progress
 from discreet.check import Number
 from discreet.deep import checkpoint_file
+from discreet.deep.banded_noise import INDEPENDENT, BandedNoise
 from discreet.deep.clipping import PerExampleGradients, Recorder, clip_rule
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.model_check import ModelCheck
@@ -22,7 +23,7 @@ from discreet.deep.step_count import StepCount
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import ApproxDP
-from discreet.privacy.events import Composed, Event, Gaussian, PoissonSampled, Repeated, to_json
+from discreet.privacy.events import Event, to_json
 
 _TOLD = 20  # how often the privacy spent so far is told
 _SIZE = (
@@ -39,7 +40,8 @@ class Trainer:
     divided by the expected size of a batch, a constant; the optimizer does the rest.
 
     Formal guarantee: the weights after every step, together, are described by `event` for neighbours that add or
-    remove one example: `steps` Poisson-sampled Gaussians with one noise multiplier, found before any example is read.
+    remove one example: Poisson-sampled Gaussians with one noise multiplier, found before any example is read; one for
+    each step, or, with noise that is correlated over several steps, for so many of them (`discreet.deep.banded_noise`).
     What rounding of floats means for it is in `discreet.deep.gradient_noise`. One person, one example: whoever has
     several is protected as a group. Losses that the loop computes are private: print none of them.
 
@@ -53,7 +55,8 @@ class Trainer:
         epochs: how often an example is used on average.
         batch_size: the expected number of examples in a batch.
         clip: a bound for each example's gradient, or a rule: `Flat(1)`, `PerLayer(1)`, `Normalised(1)`.
-        noise_multiplier: the noise's deviation in units of the bound, instead of epsilon.
+        noise_multiplier: the noise's deviation in units of what one example moves, instead of epsilon.
+        noise: `BandedNoise(bands=...)` for noise that is correlated between steps; None for independent noise.
         physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
         scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
         average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
@@ -67,7 +70,7 @@ class Trainer:
 
     Attributes:
         steps: how many steps the run has.
-        noise_multiplier: the noise's deviation in units of the bound.
+        noise_multiplier: the noise's deviation in units of what one example moves: the bound, if noise is independent.
         private: False if the randomness was seeded.
 
     Raises:
@@ -98,6 +101,7 @@ class Trainer:
         batch_size: int,
         clip: Any = 1,
         noise_multiplier: Number | None = None,
+        noise: BandedNoise | None = None,
         physical_batch: int = 256,
         scheduler: Any = None,
         average: Any = None,
@@ -112,16 +116,17 @@ class Trainer:
         self.delta = check.probability(delta=delta)
         self._expected = check.integer(batch_size=batch_size, at_least=1, at_most=check.integer(size=size, at_least=1))
         self._rate = Fraction(self._expected, size)
-        self.steps = max(1, round(check.positive(epochs=epochs) / self._rate))
+        self._noise = INDEPENDENT if noise is None else check.instance(BandedNoise, noise=noise)
+        self.steps = self._noise.whole(max(1, round(check.positive(epochs=epochs) / self._rate)))
         self._bits, self.private = bits, source_of(bits).private
-        most = check.integer(physical_batch=physical_batch, at_least=1)
+        most, parts = check.integer(physical_batch=physical_batch, at_least=1), self._noise.bands
         self._names = _names(model, optimizer)
-        self._batches = PoissonBatches(data, self._rate, most, example)
+        self._batches = PoissonBatches(data, self._noise.probability(self._rate), most, example, parts=parts)
         rule = clip_rule(clip)
         self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
         self.noise_multiplier = self._multiplier(noise_multiplier)
         sizes = {name: parameter.numel() for parameter, name in self._names.items()}
-        self._sum = NoisySum(sizes, rule, self.noise_multiplier, alone=most == 1)
+        self._sum = NoisySum(sizes, rule, self.noise_multiplier, alone=most == 1, band=self._noise.band(self.steps))
         self._model, self._optimizer, self._scheduler, self._average = model, optimizer, scheduler, average
         self._progress = progress
         self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
@@ -147,17 +152,18 @@ class Trainer:
         return accounting.calibrate(lambda noise: self._event(noise, self.steps), epsilon=budget, delta=self.delta)
 
     def _event(self, noise: Fraction, steps: int) -> Event:
-        return Repeated(PoissonSampled(self._rate, Gaussian(noise)), steps) if steps else Composed([])
+        return self._noise.event(self._rate, noise, steps)
 
     def _parameters(self, rule: Any) -> dict[str, Any]:
         """What a run may not change on its way."""
         shapes = {name: list(parameter.shape) for parameter, name in self._names.items()}
         event = to_json(self._event(self._sum.mechanism.event.noise_multiplier, self.steps))
-        return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes}
+        bands = {"bands": self._noise.bands} if self._noise.bands > 1 else {}
+        return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes, **bands}
 
     @property
     def taken(self) -> int:
-        """Returns how many steps were begun, those of a run that was broken off included."""
+        """Returns how many steps were begun, or given up by a run that was broken off with correlated noise."""
         return self._count.taken
 
     @property
@@ -180,17 +186,26 @@ class Trainer:
         turn = self._turn = object()
         if self._check is None or not self._check.done:
             yield from self._checked(turn)
+        self._begin()
         while self.taken < self.steps:
             self._tell()
             self._count.take()
             self._sum.clear()
             empty = True
-            for batch, examples, last in self._batches.draw(self._bits):
+            part = (self.taken - 1) % self._noise.bands
+            for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
                 yield from self._handed(batch, examples, turn)
             if empty:
                 self._update()
         self._save()
+
+    def _begin(self) -> None:
+        """Draws parts, and begins to correlate noise, where the windows of earlier steps have ended."""
+        while self.taken % self._noise.bands:
+            self._count.take()
+        self._sum.correlation.begin()
+        self._batches.assign(self._bits)
 
     def _checked(self, turn: object) -> Iterator[Any]:
         self._check = ModelCheck(self._model, self._recorder, self._batches, self._names)
