@@ -3,5 +3,7 @@
 from importlib.util import find_spec
 
 collect_ignore_glob = (
-    [] if find_spec("torch") else ["src/discreet/deep/*", "tests/deep/small_models.py", "docs/deep.md"]
+    []
+    if find_spec("torch")
+    else ["src/discreet/deep/*", "tests/deep/small_models.py", "tests/deep/replayed.py", "docs/deep.md"]
 )
