@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from discreet import audit
 from discreet.audit import OneRun
-from discreet.deep import BandedNoise, Trainer
+from discreet.deep import Trainer
 from discreet.deep.clipping import PerExampleGradients
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.poisson_batches import PoissonBatches
@@ -95,7 +95,7 @@ def test_the_claim_of_a_run_survives() -> None:
 
 
 def test_the_claim_of_correlated_noise_survives() -> None:
-    found = audited(noise=BandedNoise(bands=5), noise_multiplier=2.386)
+    found = audited(bands=5, noise_multiplier=2.386)
     assert found.passed
     assert 0 < found.epsilon_lower < found.epsilon_claimed <= 2
 
@@ -135,7 +135,7 @@ def test_mutant_noise_after_division(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_correlated_noise_after_division(monkeypatch: pytest.MonkeyPatch) -> None:
     smaller(monkeypatch, 10)
-    assert not audited(noise=BandedNoise(bands=5), noise_multiplier=2.386).passed
+    assert not audited(bands=5, noise_multiplier=2.386).passed
 
 
 def test_mutant_noise_forgotten_for_a_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_correlated_noise_cancels_in_running_sums() -> None:
 
 
 def test_a_run_counts_windows_and_samples_parts() -> None:
-    made: Any = trainer(rows(10), size=10, batch_size=1, epochs=1.3, noise=BandedNoise(bands=4))
+    made: Any = trainer(rows(10), size=10, batch_size=1, epochs=1.3, bands=4)
     assert made.steps == 16
     assert made.planned_event == Repeated(PoissonSampled(Fraction(4, 10), Gaussian(MULTIPLIER)), 4)
     assert made.event == Composed([])
@@ -155,7 +155,7 @@ def test_a_run_counts_windows_and_samples_parts() -> None:
 
 
 def test_noise_is_found_from_epsilon() -> None:
-    made = trainer(rows(10), batch_size=2, noise_multiplier=None, epsilon=2, noise=BandedNoise(bands=3))
+    made = trainer(rows(10), batch_size=2, noise_multiplier=None, epsilon=2, bands=3)
     assert 1.99 < accounting.epsilon(made.planned_event, 1e-5) <= 2
     made.close()
 
@@ -224,7 +224,7 @@ def draws_of(examples: int, steps: int, seed: int) -> Draws:
 
 
 def correlated(data: Any, **changed: Any) -> Any:
-    options = {"size": 9, "batch_size": 1, "epochs": 1, "physical_batch": 1, "noise": BandedNoise(BANDS)}
+    options = {"size": 9, "batch_size": 1, "epochs": 1, "physical_batch": 1, "bands": BANDS}
     return train(trainer(data, **{**options, **changed}))
 
 
@@ -300,7 +300,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_broken_loop_begins_new_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     log = begun(monkeypatch)
-    made: Any = trainer(rows(10), size=10, batch_size=3, epochs=3, noise=BandedNoise(BANDS))
+    made: Any = trainer(rows(10), size=10, batch_size=3, epochs=3, bands=BANDS)
     assert made.steps == 12
     for batch in made:
         if made.taken == 4:
@@ -314,7 +314,7 @@ def test_a_broken_loop_begins_new_windows(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_new_loop_forgets_sums_and_their_noise() -> None:
     """Else an example of the fourth step would move the windows after it, too."""
-    made: Any = trainer(rows(10), size=10, batch_size=3, epochs=3, noise=BandedNoise(BANDS))
+    made: Any = trainer(rows(10), size=10, batch_size=3, epochs=3, bands=BANDS)
     net, outputs = made.net, [np.zeros(size_of(network()))] * 12
 
     def broken_off() -> None:
@@ -332,7 +332,7 @@ def test_a_new_loop_forgets_sums_and_their_noise() -> None:
 
 def test_a_run_that_goes_on_keeps_its_account_and_its_secrets(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
-    options: dict[str, Any] = {"size": 10, "batch_size": 3, "epochs": 3, "noise": BandedNoise(BANDS)}
+    options: dict[str, Any] = {"size": 10, "batch_size": 3, "epochs": 3, "bands": BANDS}
     options |= {"checkpoint": path, "save_every": 1}
     first: Any = trainer(rows(10), **options)
     for batch in first:
@@ -344,7 +344,7 @@ def test_a_run_that_goes_on_keeps_its_account_and_its_secrets(tmp_path: Path) ->
     assert set(saved) == {"run", "taken", "model", "optimizer"}  # no sum, no noise, no parts
     assert sum(value.numel() for value in saved["model"].values()) == size_of(network())
     with pytest.raises(InvalidParameter, match="event"):
-        trainer(rows(10), **{**options, "noise": None})
+        trainer(rows(10), **{**options, "bands": 1})
     second: Any = trainer(rows(10), **options)
     assert second.taken in {4, 5}
     seen = told(lambda: train(second))
@@ -357,9 +357,7 @@ def test_bands_are_checked() -> None:
         with pytest.raises(InvalidParameter, match="bands"):
             BandedNoise(bands=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="at most 3"):
-        trainer(rows(10), batch_size=3, noise=BandedNoise(bands=4))
-    with pytest.raises(InvalidParameter, match="noise"):
-        trainer(rows(10), noise="banded")
+        trainer(rows(10), batch_size=3, bands=4)
 
 
 def test_one_band_is_independent_noise() -> None:
@@ -368,7 +366,7 @@ def test_one_band_is_independent_noise() -> None:
         train(trainer(rows(10), net, bits=SeededBits(5), **options))
         return torch.cat([p.detach().flatten() for p in net.parameters()])
 
-    assert torch.equal(weights(), weights(noise=BandedNoise()))
+    assert torch.equal(weights(), weights(bands=1))
 
 
 def test_all_steps_of_an_epoch_use_an_example_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +381,7 @@ def test_all_steps_of_an_epoch_use_an_example_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(PoissonBatches, "_collated", logged)
     net = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    options: dict[str, Any] = {"size": 10, "batch_size": 2, "epochs": 3, "noise": BandedNoise(bands=5), "delta": 1e-5}
+    options: dict[str, Any] = {"size": 10, "batch_size": 2, "epochs": 3, "bands": 5, "delta": 1e-5}
     with Trainer(net, optimizer, rows(10), noise_multiplier=1, **options) as made:
         for batch in made:
             made.step(losses(net, batch))

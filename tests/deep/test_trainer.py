@@ -245,8 +245,8 @@ def test_mutant_noise_after_division(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for a mean, on a sum that was not divided."""
     honest = NoisySum.__init__
 
-    def broken(self: NoisySum, sizes: Any, clip: Any, noise_multiplier: Any, **options: Any) -> None:
-        honest(self, sizes, clip, noise_multiplier, **options)
+    def broken(self: NoisySum, sizes: Any, clip: Any, noise_multiplier: Any, **more: Any) -> None:
+        honest(self, sizes, clip, noise_multiplier, **more)
         self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=clip.sensitivity / 10)
 
     monkeypatch.setattr(NoisySum, "__init__", broken)

@@ -138,10 +138,6 @@ class BandedNoise:
         return Repeated(PoissonSampled(self.probability(rate), Gaussian(noise_multiplier)), windows)
 
 
-INDEPENDENT = BandedNoise()
-"""Noise that is not correlated."""
-
-
 @lru_cache(maxsize=16)
 def _band(bands: int, steps: int) -> Band:
     if bands == 1:

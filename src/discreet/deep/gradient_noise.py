@@ -18,6 +18,8 @@ round differently in its company, because libraries multiply matrices of other s
 that weights leave free, 2^-10 C, is meant for all such differences together; typical ones are below 2^-20 C for each
 example and of random signs, 2^-15 C for a thousand of them. This is an assumption on the arithmetic and no theorem: see
 `docs/known_vulnerabilities.md`.
+
+On a GPU the noise is drawn there, in floats, unless exact noise is asked for: see `discreet.deep.device_noise`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from torch import Tensor
 from discreet.check import Number
 from discreet.deep.banded_noise import ALONE, Band, Correlation
 from discreet.deep.clipping import ClipRule
+from discreet.deep.device_noise import device_normals, on_public_grid
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
@@ -52,6 +55,8 @@ class NoisySum:
         clip: the rule that bounds an example's gradient.
         noise_multiplier: sigma in units of the sensitivity.
         alone: whether each sum that is added comes from one example.
+        device: where the gradients are.
+        exact: whether noise is exact and comes from the processor, or is drawn on the device.
         band: how noise is correlated from release to release; by default it is not.
     """
 
@@ -62,10 +67,13 @@ class NoisySum:
         noise_multiplier: Number,
         *,
         alone: bool = False,
+        device: torch.device | str = "cpu",
+        exact: bool = True,
         band: Band = ALONE,
     ) -> None:
         self._sizes = dict(sizes)
         self._alone = alone
+        self._device, self._exact = torch.device(device), exact
         self.clip = clip
         self.correlation, move = Correlation(band), clip.sensitivity * band.sensitivity
         self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=move)
@@ -73,7 +81,7 @@ class NoisySum:
         self._total = self._empty()
 
     def _empty(self) -> Tensor:
-        return torch.zeros(sum(self._sizes.values()), dtype=torch.float64)
+        return torch.zeros(sum(self._sizes.values()), dtype=torch.float64, device=self._device)
 
     def clear(self) -> None:
         """Forgets what was added by a batch that was broken off, so that no example counts twice in a release."""
@@ -81,12 +89,12 @@ class NoisySum:
 
     def add(self, sums: Mapping[str, Tensor]) -> None:
         """Adds the clipped sum of a piece; a parameter that it lacks has a gradient of 0."""
-        parts = [
-            sums[name].detach().reshape(-1).to("cpu", torch.float64) if name in sums else torch.zeros(size).double()
-            for name, size in self._sizes.items()
-        ]
-        flat = torch.cat(parts) if parts else self._empty()
-        self._total += self.on_grid(flat) if self._alone else flat
+        flat = self._empty() if self._alone else self._total
+        for name, part in zip(self._sizes, flat.split(list(self._sizes.values())), strict=True):
+            if name in sums:
+                part.add_(sums[name].detach().reshape(-1).to(part))
+        if self._alone:
+            self._total += self.on_grid(flat)
 
     def on_grid(self, gradient: Tensor) -> Tensor:
         """Returns one example's gradient on the grid, with a norm of at most the bound.
@@ -104,7 +112,11 @@ class NoisySum:
         """Returns the noisy sum for each parameter, flat and in 64 bits, and forgets what was added."""
         total, self._total = self._total, self._empty()
         measured = self.correlation.encode(total)
-        noisy = torch.from_numpy(self.mechanism.release(measured.numpy(), bits=bits))
+        if self._exact:
+            noisy = torch.from_numpy(self.mechanism.release(measured.cpu().numpy(), bits=bits)).to(self._device)
+        else:
+            sigma = float(self.mechanism.sigma)
+            noisy = on_public_grid(measured + sigma * device_normals(len(total), self._device, bits), sigma)
         return dict(zip(self._sizes, self.correlation.decode(noisy).split(list(self._sizes.values())), strict=True))
 
 

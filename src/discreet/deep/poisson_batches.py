@@ -89,7 +89,9 @@ class PoissonBatches:
         if isinstance(self._public, list):
             return default_collate([self._public[kind % len(self._public)] for kind in kinds])
         spec, leaves = self._signature
-        made = [torch.stack([_made_up(shape, dtype, kind) for kind in kinds]) for shape, dtype in leaves]
+        made = [
+            torch.stack([_made_up(shape, dtype, kind) for kind in kinds]).to(place) for shape, dtype, place in leaves
+        ]
         return pytree.tree_unflatten(made, spec)
 
 
@@ -97,7 +99,7 @@ def _signature(batch: Any) -> Signature:
     leaves, spec = pytree.tree_flatten(batch)
     if not all(isinstance(leaf, Tensor) for leaf in leaves):
         raise InvalidParameter("data", "with other things", "to have examples of tensors and numbers", "Encode texts.")
-    return spec, tuple((tuple(leaf.shape[1:]), leaf.dtype) for leaf in leaves)
+    return spec, tuple((tuple(leaf.shape[1:]), leaf.dtype, leaf.device) for leaf in leaves)
 
 
 def _made_up(shape: tuple[int, ...], dtype: Any, kind: int) -> Tensor:

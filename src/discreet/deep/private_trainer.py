@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -14,8 +15,8 @@ from torch import Tensor, nn
 from discreet import accounting, check, progress
 from discreet.check import Number
 from discreet.deep import checkpoint_file
-from discreet.deep.banded_noise import INDEPENDENT, BandedNoise
-from discreet.deep.clipping import PerExampleGradients, Recorder, clip_rule
+from discreet.deep.banded_noise import BandedNoise
+from discreet.deep.clipping import ClipRule, PerExampleGradients, Recorder, clip_rule
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.model_check import ModelCheck
 from discreet.deep.poisson_batches import PoissonBatches
@@ -56,7 +57,9 @@ class Trainer:
         batch_size: the expected number of examples in a batch.
         clip: a bound for each example's gradient, or a rule: `Flat(1)`, `PerLayer(1)`, `Normalised(1)`.
         noise_multiplier: the noise's deviation in units of what one example moves, instead of epsilon.
-        noise: `BandedNoise(bands=...)` for noise that is correlated between steps; None for independent noise.
+        bands: over how many steps noise is correlated, so that much of it cancels (`BandedNoise`); 1 is independent.
+        noise: "exact" noise is drawn on the processor, "device" noise where the model is (`discreet.deep.device_noise`
+            says what that promises); by default exact for a model on the processor, and of the device for others.
         physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
         scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
         average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
@@ -101,7 +104,8 @@ class Trainer:
         batch_size: int,
         clip: Any = 1,
         noise_multiplier: Number | None = None,
-        noise: BandedNoise | None = None,
+        bands: int = 1,
+        noise: str | None = None,
         physical_batch: int = 256,
         scheduler: Any = None,
         average: Any = None,
@@ -116,31 +120,30 @@ class Trainer:
         self.delta = check.probability(delta=delta)
         self._expected = check.integer(batch_size=batch_size, at_least=1, at_most=check.integer(size=size, at_least=1))
         self._rate = Fraction(self._expected, size)
-        self._noise = INDEPENDENT if noise is None else check.instance(BandedNoise, noise=noise)
-        self.steps = self._noise.whole(max(1, round(check.positive(epochs=epochs) / self._rate)))
+        self._bands = BandedNoise(bands)
+        self.steps = self._bands.whole(max(1, round(check.positive(epochs=epochs) / self._rate)))
         self._bits, self.private = bits, source_of(bits).private
-        most, parts = check.integer(physical_batch=physical_batch, at_least=1), self._noise.bands
+        most, parts = check.integer(physical_batch=physical_batch, at_least=1), self._bands.bands
+        self.epsilon, rule = None if epsilon is None else check.positive(epsilon=epsilon), clip_rule(clip)
         self._names = _names(model, optimizer)
-        self._batches = PoissonBatches(data, self._noise.probability(self._rate), most, example, parts=parts)
-        rule = clip_rule(clip)
-        self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
+        self._batches = PoissonBatches(data, self._bands.probability(self._rate), most, example, parts=parts)
         self.noise_multiplier = self._multiplier(noise_multiplier)
-        sizes = {name: parameter.numel() for parameter, name in self._names.items()}
-        self._sum = NoisySum(sizes, rule, self.noise_multiplier, alone=most == 1, band=self._noise.band(self.steps))
+        self._sum = self._noisy_sum(rule, noise, alone=most == 1)
         self._model, self._optimizer, self._scheduler, self._average = model, optimizer, scheduler, average
         self._progress = progress
         self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
         self._path = None if checkpoint is None else Path(checkpoint)
-        self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))
         self._waiting, self._last = 0, False  # examples whose losses are awaited, and whether their batch ends there
         self._turn: object = None
         self._check: ModelCheck | None = None
-        try:
-            self._resume()
+        with ExitStack() as undone:
             self._recorder = Recorder(model)
-        except BaseException:
-            self._count.close()
-            raise
+            undone.callback(self._recorder.close)
+            # After all else that is refused: the file of a model that was would be in the way of the next one.
+            self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))
+            undone.callback(self._count.close)
+            self._resume()
+            undone.pop_all()
 
     def _multiplier(self, given: Number | None) -> Fraction:
         if (given is None) == (self.epsilon is None):
@@ -151,14 +154,21 @@ class Trainer:
         budget: Any = self.epsilon
         return accounting.calibrate(lambda noise: self._event(noise, self.steps), epsilon=budget, delta=self.delta)
 
+    def _noisy_sum(self, rule: ClipRule, noise: str | None, *, alone: bool) -> NoisySum:
+        sizes = {name: parameter.numel() for parameter, name in self._names.items()}
+        device = next(iter(self._names)).device if self._names else torch.device("cpu")
+        exact = _is_exact(noise, device)
+        band = self._bands.band(self.steps)
+        return NoisySum(sizes, rule, self.noise_multiplier, alone=alone, band=band, device=device, exact=exact)
+
     def _event(self, noise: Fraction, steps: int) -> Event:
-        return self._noise.event(self._rate, noise, steps)
+        return self._bands.event(self._rate, noise, steps)
 
     def _parameters(self, rule: Any) -> dict[str, Any]:
         """What a run may not change on its way."""
         shapes = {name: list(parameter.shape) for parameter, name in self._names.items()}
         event = to_json(self._event(self._sum.mechanism.event.noise_multiplier, self.steps))
-        bands = {"bands": self._noise.bands} if self._noise.bands > 1 else {}
+        bands = {"bands": self._bands.bands} if self._bands.bands > 1 else {}
         return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes, **bands}
 
     @property
@@ -192,7 +202,7 @@ class Trainer:
             self._count.take()
             self._sum.clear()
             empty = True
-            part = (self.taken - 1) % self._noise.bands
+            part = (self.taken - 1) % self._bands.bands
             for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
                 yield from self._handed(batch, examples, turn)
@@ -202,7 +212,7 @@ class Trainer:
 
     def _begin(self) -> None:
         """Draws parts, and begins to correlate noise, where the windows of earlier steps have ended."""
-        while self.taken % self._noise.bands:
+        while self.taken % self._bands.bands:
             self._count.take()
         self._sum.correlation.begin()
         self._batches.assign(self._bits)
@@ -294,6 +304,12 @@ class Trainer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_exact(noise: str | None, device: torch.device) -> bool:
+    if noise not in (None, "exact", "device"):
+        raise InvalidParameter("noise", noise, 'to be "exact" or "device"', "Leave it out for what suits the model.")
+    return noise == "exact" or (noise is None and device.type == "cpu")
 
 
 def _names(model: nn.Module, optimizer: Any) -> dict[nn.Parameter, str]:

@@ -14,6 +14,7 @@ from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, squares, 
 from discreet.deep.clipping.recorded_calls import Recorder
 from discreet.errors import InvalidParameter
 
+_FIRST = "Examples lie along the first dimension of every layer: batch_first=True, and no reshape into it."
 _AVERAGED = 'Losses stay apart: pass reduction="none", and sum over what belongs to one example.'
 
 
@@ -113,11 +114,14 @@ class PerExampleGradients:
 
 def _check_rows(calls: Iterable[Call], examples: int) -> None:
     for call in calls:
+        if call.kept:
+            if any(len(gradient) != examples for gradient in call.kept.values()):
+                raise refuse(call.layer, f"whose input has one row for each of {examples} examples", _FIRST)
+            continue
         tensors = [call.inputs[0]] if call.inputs and isinstance(call.inputs[0], Tensor) else []
         first = [e for e in call.gradients[:1] if e is not None]
         if not tensors or any(not tensor.dim() or len(tensor) != examples for tensor in [*tensors, *first]):
-            hint = "Examples lie along the first dimension of every layer: batch_first=True, and no reshape into it."
-            raise refuse(call.layer, f"whose input has one row for each of {examples} examples", hint)
+            raise refuse(call.layer, f"whose input has one row for each of {examples} examples", _FIRST)
         if first and tensors[0].is_floating_point() and first[0].dtype != tensors[0].dtype:
             raise refuse(call.layer, "of one precision", "Train without autocast: its norms are not covered.")
 
@@ -139,7 +143,7 @@ def _added(uses: Sequence[tuple[LayerRule, Call, str]]) -> Tensor:
     total: Any = 0
     with torch.no_grad():
         for rule, call, name in uses:
-            total = total + rule.per_example(call, [name])[name]
+            total = total + rule.made(call, [name])[name]
     return total
 
 

@@ -9,7 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, refuse, rule_for, small_sum, squares
+from discreet.deep import kernels
+from discreet.deep.clipping.layer_rule import (
+    Call,
+    LayerRule,
+    pair_norms,
+    raised,
+    refuse,
+    rule_for,
+    small_sum,
+    squares,
+    weighted_pair,
+)
 
 
 @rule_for(nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -30,12 +41,13 @@ class ConvolutionRule(LayerRule):
         found = super().squared_norms(call, [name for name in names if name == "bias"])
         if "weight" not in names:
             return found
+        if call.a.dtype == call.e.dtype and kernels.usable(call.a, call.e) and call.a.dim() <= _PLANE:
+            return found | {"weight": _norms_on_gpu(call) + 0 * _unseen(call)}
         a, e = patches(call)
         if small_sum(a, e):
             call.kept["weight"] = _kernels(call, a, e)
             return found | super().squared_norms(call, ["weight"])
-        # A number that no patch contains must be finite too, since the weighted sum may touch it.
-        return found | {"weight": pair_norms(a, e) + 0 * squares(call.a)}
+        return found | {"weight": pair_norms(a, e) + 0 * _unseen(call)}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
@@ -43,7 +55,44 @@ class ConvolutionRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        return found | {"weight": _kernel_gradient(call, call.e * _like(weights, call.e))}
+        return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(call.a, call.e, weights))}
+
+
+def _unseen(call: Call) -> Tensor | int:
+    """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
+    return 0 if set(call.layer.stride) == {1} else squares(call.a)
+
+
+def _norms_on_gpu(call: Call) -> Tensor:
+    """The squared norms of kernels without patches: from pairs of pixels if these are few, else tile by tile."""
+    from discreet.deep.kernels.kernel_norms import kernel_squares  # noqa: PLC0415 - Triton, where there is a GPU
+    from discreet.deep.kernels.pixel_pairs import patch_pair_sums  # noqa: PLC0415 - likewise
+
+    layer: Any = call.layer
+    _check_batch(layer, call.a)
+    a, e, padding = call.a, call.e, layer.padding
+    if not _zero_padded(layer):
+        a, padding = _padded(layer, a), (0,) * len(layer.kernel_size)
+    options = {"sides": layer.kernel_size, "stride": layer.stride, "padding": padding, "dilation": layer.dilation}
+    if a.dim() < _PLANE:
+        a, e = a.unsqueeze(2), e.unsqueeze(2)
+        options = {name: (int(name in {"sides", "stride", "dilation"}), *sizes) for name, sizes in options.items()}
+    positions, taps = e.shape[2:].numel(), layer.weight[0, 0].numel()
+    products = a.shape[2:].numel() ** 2 * a.shape[1] + positions**2 * (e.shape[1] + taps)
+    options["precision"] = kernels.product_precision(convolution=True)
+    if layer.groups > 1 or _PAIRS_COST * products >= positions * taps * a.shape[1] * e.shape[1]:
+        return kernel_squares(a, e, groups=layer.groups, **options)
+    found, inputs, outputs = patch_pair_sums(a, e, **options)
+    return raised(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2)
+
+
+_PLANE = 4  # the dimensions of a batch of images
+_PAIRS_COST = 4  # the time of a product for pairs, beside one of a tile
+
+
+def _zero_padded(layer: Any) -> bool:
+    """Whether padding is by zeros, and by as many on both sides."""
+    return layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
 def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
@@ -52,22 +101,21 @@ def _kernels(call: Call, a: Tensor, e: Tensor) -> Tensor:
     return kernels.reshape(len(kernels), *call.layer.weight.shape)
 
 
-def _like(weights: Tensor, values: Tensor) -> Tensor:
-    return weights.to(values.dtype).reshape(-1, *[1] * (values.dim() - 1))
-
-
-def _padded(call: Call) -> Tensor:
-    layer: Any = call.layer
-    if call.a.dim() != layer.weight.dim():
+def _check_batch(layer: Any, a: Tensor) -> None:
+    if a.dim() != layer.weight.dim():
         raise refuse(layer, "of batches", "Give it a first dimension of examples.")
+
+
+def _padded(layer: Any, a: Tensor) -> Tensor:
+    _check_batch(layer, a)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    return functional.pad(call.a, layer._reversed_padding_repeated_twice, mode)
+    return functional.pad(a, layer._reversed_padding_repeated_twice, mode)
 
 
 def patches(call: Call) -> tuple[Tensor, Tensor]:
     """Returns the patches (examples, groups, positions, inputs) and the output gradients in the same order."""
     layer: Any = call.layer
-    a = _padded(call).contiguous()
+    a = _padded(layer, call.a).contiguous()
     examples, channels = a.shape[:2]
     groups, sides = layer.groups, layer.kernel_size
     rooms = call.e.shape[2:]
@@ -84,12 +132,14 @@ def patches(call: Call) -> tuple[Tensor, Tensor]:
     return copied, e
 
 
-def _kernel_gradient(call: Call, e: Tensor) -> Tensor:
-    """The gradient of the kernel for some output gradients, as an ordinary backward pass computes it."""
-    layer: Any = call.layer
+def _kernel_gradient(layer: Any, a: Tensor, e: Tensor) -> Tensor:
+    """The gradient of the kernel for some inputs and output gradients, as an ordinary backward pass computes it."""
     none = [0] * len(layer.kernel_size)
+    padding = layer.padding
+    if not _zero_padded(layer):
+        a, padding = _padded(layer, a), none
     mask = [False, True, False]
     found = torch.ops.aten.convolution_backward(
-        e, _padded(call), layer.weight, None, layer.stride, none, layer.dilation, False, none, layer.groups, mask
+        e, a, layer.weight.to(e.dtype), None, layer.stride, padding, layer.dilation, False, none, layer.groups, mask
     )
     return found[1]

@@ -14,7 +14,6 @@ from discreet.deep.clipping.layer_rule import (
     LayerRule,
     refuse,
     rule_for,
-    squares,
     sum_error,
     unit_roundoff,
 )
@@ -48,11 +47,14 @@ class EmbeddingRule(LayerRule):
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
         index, e = _looked_up(call)
-        pairs = torch.matmul(e, e.mT) * (index[:, :, None] == index[:, None, :])
+        same = index[:, :, None] == index[:, None, :]
+        pairs = torch.matmul(e, e.mT) * same
         found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
-        # The error of e_t . e_t' is relative to |e_t| |e_t'|, and the sum of all |e_t| is at most sqrt(T) ||e||.
-        share = sum_error(e.shape[2] + 1, e) + GUARD * unit_roundoff(e)
-        return dict.fromkeys(names, found + share * e.shape[1] * squares(e))
+        # The error of e_t . e_t' is relative to |e_t| |e_t'|.
+        lengths = torch.linalg.vector_norm(e, dim=2)
+        together = (lengths[:, :, None] * lengths[:, None, :] * same).flatten(1).sum(1, dtype=torch.float64)
+        share = sum_error(e.shape[2] + 2, e) + GUARD * unit_roundoff(e)
+        return dict.fromkeys(names, found + share * together)
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums: one table."""

@@ -17,8 +17,8 @@ A gradient that is made for each example is a vector of floats, measured in 64 b
 is: nothing is hidden. A squared norm that is found from pairs of positions is raised by what rounding can hide, and by
 16 u S_i^2 besides: it is never below the squared norm of the exact gradient that belongs to the floats a_i and e_i.
 Since a weight is at most C / (raised norm), w_i S_i <= C / (4 sqrt(u)), and rounding the weight and its product with
-e_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel each other
-are the reason: their sum may be far below what rounding leaves of it.
+e_i or a_i, relatively by 2u, moves the weighted gradient by at most C sqrt(u) / 2 = 2^-13 C. Positions that cancel
+each other are the reason: their sum may be far below what rounding leaves of it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from discreet.deep import kernels
 from discreet.errors import InvalidParameter
 
 GUARD = 16
@@ -70,7 +71,14 @@ class Call:
 
 
 class LayerRule(ABC):
-    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for."""
+    """The gradients of examples for one family of layers; `names` are the trainable parameters that are asked for.
+
+    Attributes:
+        small: whether gradients of examples are small beside inputs and outputs. Then they are made as soon as the
+            output's gradient arrives, and neither that nor the input is kept.
+    """
+
+    small = False
 
     def check(self, layer: nn.Module) -> None:  # noqa: B027 - most layers have no options that matter
         """Refuses options under which a layer mixes examples or changes while it is used."""
@@ -81,17 +89,18 @@ class LayerRule(ABC):
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norm of each example's gradient, in 64 bits, never below that of what is summed."""
-        return {name: squares(gradient) for name, gradient in self._kept(call, names).items()}
+        return {name: squares(gradient) for name, gradient in self.made(call, names).items()}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the sum over examples of weight times gradient."""
-        return {name: weigh(weights, gradient) for name, gradient in self._kept(call, names).items()}
+        return {name: weigh(weights, gradient) for name, gradient in self.made(call, names).items()}
 
     def merged(self, calls: Sequence[Call]) -> Call | None:  # noqa: ARG002 - most layers are used once
         """Returns several calls of one layer as one call at more positions; None where that cannot be said so."""
         return None
 
-    def _kept(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def made(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+        """Returns the gradient of each example, kept with the call."""
         missing = [name for name in names if name not in call.kept]
         if missing:
             call.kept |= self.per_example(call, missing)
@@ -124,6 +133,13 @@ def weigh(weights: Tensor, gradients: Tensor) -> Tensor:
     return torch.tensordot(weights.to(gradients.dtype), gradients, dims=1)
 
 
+def weighted_pair(a: Tensor, e: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns inputs and output gradients, the smaller of them times the weight of its example."""
+    smaller = e if e.numel() <= a.numel() else a
+    weighted = smaller * weights.to(smaller.dtype).reshape(-1, *[1] * (smaller.dim() - 1))
+    return (a, weighted) if smaller is e else (weighted, e)
+
+
 def small_sum(a: Tensor, e: Tensor) -> bool:
     """Returns whether the sum over t of e_t (outer) a_t has fewer numbers than its T parts, d p against T (d + p).
 
@@ -152,12 +168,42 @@ def pair_norms(a: Tensor, e: Tensor) -> Tensor:
     >>> round(float(pair_norms(a, e)), 3)
     6.0
     """
-    together = squares(a) * squares(e)
     if a.shape[1] == a.shape[2] == 1:
-        return together
+        return squares(a) * squares(e)
+    if a.shape[1] == 1 and a.dtype == e.dtype and kernels.usable(a, e):
+        return _pair_norms_on_gpu(a[:, 0], e[:, 0])
+    together = squares(a) * squares(e)
     pairs = torch.matmul(a, a.mT) * torch.matmul(e, e.mT)
     found = pairs.flatten(1).sum(1, dtype=torch.float64).clamp(min=0)
     return found + (sum_error(a.shape[3] + e.shape[3] + 2, e) + GUARD * unit_roundoff(e)) * together
+
+
+def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:
+    from discreet.deep.kernels.pair_norms import pair_sums  # noqa: PLC0415 - Triton, where there is a GPU
+
+    found, inputs, outputs = pair_sums(packed(a), packed(e), precision=kernels.product_precision())
+    return raised(found, inputs * outputs, a.shape[2] + e.shape[2] + 2)
+
+
+def raised(found: Tensor, together: Tensor, terms: int) -> Tensor:
+    """Returns squared norms that a kernel has found from pairs, raised by what rounding in 32 bits can hide.
+
+    Args:
+        found: the squared norms.
+        together: S_i^2 for each example.
+        terms: how many products stand behind each pair.
+    """
+    share = sum_error(terms + _TILE_SUM, found.float()) + GUARD * unit_roundoff(found.float())
+    return found.clamp(min=0) + share * together
+
+
+_TILE_SUM = 128
+"""How many numbers are added up one after the other, at most, within a tile of pairs: its sum is a tree."""
+
+
+def packed(values: Tensor) -> Tensor:
+    """Returns the values with a last dimension of contiguous numbers."""
+    return values if values.stride(-1) == 1 else values.contiguous()
 
 
 RULES: dict[type[nn.Module], LayerRule] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum
+from discreet.deep.clipping.layer_rule import Call, LayerRule, pair_norms, rule_for, small_sum, weighted_pair
 
 
 @rule_for(nn.Linear)
@@ -33,9 +33,8 @@ class LinearRule(LayerRule):
         found = super().weighted_sums(call, made, weights)
         if "weight" not in names or "weight" in made:
             return found
-        e = _positions(call.e)
-        weighted = e * weights.to(e.dtype)[:, None, None]
-        return found | {"weight": torch.matmul(weighted.flatten(0, 1).T, _positions(call.a).flatten(0, 1))}
+        a, e = weighted_pair(_positions(call.a), _positions(call.e), weights)
+        return found | {"weight": torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))}
 
     def merged(self, calls: Sequence[Call]) -> Call:
         """Returns one call at the positions of all."""

@@ -9,17 +9,24 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from discreet.deep import kernels
 from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse, rule_for
 
 
 class _Scaled(LayerRule):
     """y = scale * normalised(a) + shift."""
 
+    small = True
+
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
+        if call.a.dtype == call.e.dtype and kernels.usable(call.a, call.e):
+            scale, shift = self._sums_on_gpu(call)
+            return {name: {"weight": scale, "bias": shift}[name] for name in names}
         found = {}
         if "weight" in names:
             found["weight"] = self._sum(call, call.e * self.normalised(call))
@@ -35,14 +42,41 @@ class _Scaled(LayerRule):
     def _sum(self, call: Call, values: Tensor) -> Tensor:
         """The sum over the positions that share a scale."""
 
+    @abstractmethod
+    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+        """The gradients of scale and shift, from one kernel."""
+
 
 class _LastDimensions(_Scaled):
+    centred = True
+
+    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+        from discreet.deep.kernels.scale_sums import row_sums  # noqa: PLC0415 - Triton, where there is a GPU
+
+        layer: Any = call.layer
+        width = torch.Size(layer.normalized_shape).numel()
+        a, e = (values.reshape(len(values), -1, width).contiguous() for values in (call.a, call.e))
+        epsilon = torch.finfo(a.dtype).eps if layer.eps is None else layer.eps
+        scale, shift = row_sums(a, e, epsilon, centred=self.centred)
+        return scale.unflatten(1, layer.normalized_shape), shift.unflatten(1, layer.normalized_shape)
+
     def _sum(self, call: Call, values: Tensor) -> Tensor:
         layer: Any = call.layer
         return values.reshape(len(values), -1, *layer.normalized_shape).sum(1)
 
 
 class _Channels(_Scaled):
+    @abstractmethod
+    def groups(self, call: Call) -> int:
+        """Returns how many groups of channels are normalised apart."""
+
+    def _sums_on_gpu(self, call: Call) -> tuple[Tensor, Tensor]:
+        from discreet.deep.kernels.scale_sums import channel_sums  # noqa: PLC0415 - Triton, where there is a GPU
+
+        layer: Any = call.layer
+        a, e = (values.reshape(*values.shape[:2], -1) for values in (call.a, call.e))
+        return channel_sums(a, e, self.groups(call), layer.eps)
+
     def _sum(self, call: Call, values: Tensor) -> Tensor:  # noqa: ARG002 - channels are always second
         return values.flatten(2).sum(2) if values.dim() > 2 else values
 
@@ -61,6 +95,8 @@ class LayerNormRule(_LastDimensions):
 class RMSNormRule(_LastDimensions):
     """Divides the last dimensions by their root mean square."""
 
+    centred = False
+
     def normalised(self, call: Call) -> Tensor:
         """Returns the input before its scale."""
         layer: Any = call.layer
@@ -70,6 +106,11 @@ class RMSNormRule(_LastDimensions):
 @rule_for(nn.GroupNorm)
 class GroupNormRule(_Channels):
     """Normalises groups of channels."""
+
+    def groups(self, call: Call) -> int:
+        """Returns the layer's number of groups."""
+        layer: Any = call.layer
+        return int(layer.num_groups)
 
     def normalised(self, call: Call) -> Tensor:
         """Returns the input before scale and shift."""
@@ -86,6 +127,10 @@ class InstanceNormRule(_Channels):
         options: Any = layer
         if options.track_running_stats:
             raise refuse(layer, "without running statistics", "Pass track_running_stats=False.")
+
+    def groups(self, call: Call) -> int:
+        """Returns the number of channels."""
+        return call.a.shape[1]
 
     def normalised(self, call: Call) -> Tensor:
         """Returns the input before scale and shift."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ class Recorder:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self.active = False
+        self.active = self._listening = False
         self.calls: list[Call] = []
         self._edges: list[list[Any]] = []
         self.layers: dict[nn.Module, tuple[LayerRule, tuple[str, ...]]] = {}
@@ -76,8 +77,28 @@ class Recorder:
             return
         given, named = pytree.tree_map_only(Tensor, torch.Tensor.detach, (inputs, keywords))
         versions = tuple(tensor._version for tensor in _tensors(given, named))
-        self.calls.append(Call(layer, given, named, versions=versions))
+        call = Call(layer, given, named, versions=versions)
+        if self.layers[layer][0].small and len(tensors) == 1:
+            tensors[0].register_hook(partial(self._arrived, call))
+            if any(tensor.requires_grad for tensor in _tensors(inputs, keywords)):
+                edges = []  # the gradient passes by on its way to the layers before, and need not be asked for
+        self.calls.append(call)
         self._edges.append(edges)
+
+    def _arrived(self, call: Call, gradient: Tensor) -> None:
+        """Makes the small gradients of a call's examples, and forgets its tensors."""
+        if not self._listening:  # somebody else's backward pass
+            return
+        rule, names = self.layers[call.layer]
+        self._check_inputs(call)
+        if not gradient.dim() or not call.a.dim() or len(gradient) != len(call.a):
+            raise refuse(
+                call.layer, "whose output has a row for each example", "Examples lie along the first dimension."
+            )
+        call.gradients = (gradient.detach(),)
+        with torch.no_grad():
+            rule.made(call, names)
+        call.inputs, call.keywords, call.gradients = (), {}, ()
 
     def backward(self, total: Tensor) -> list[Call]:
         """Runs one backward pass from the sum of losses, and returns the uses of layers with their output gradients.
@@ -88,16 +109,24 @@ class Recorder:
             InvalidParameter: if a layer's input was changed in place after the layer had read it.
         """
         edges = [edge for several in self._edges for edge in several if edge is not None]
-        found = iter(torch.autograd.grad(total, edges, allow_unused=True) if edges else ())
+        self._listening = True
+        try:
+            found = iter(torch.autograd.grad(total, edges, allow_unused=True) if edges else ())
+        finally:
+            self._listening = False
         calls = self.calls
         for call, several in zip(calls, self._edges, strict=True):
-            call.gradients = tuple(None if edge is None else next(found) for edge in several)
-            if tuple(tensor._version for tensor in _tensors(call.inputs, call.keywords)) != call.versions:
-                raise refuse(
-                    call.layer, "whose input stays as it is", "Pass inplace=False to the activation behind it."
-                )
+            gradients = tuple(None if edge is None else next(found) for edge in several)
+            if not call.kept:
+                self._check_inputs(call)
+                call.gradients = gradients
         self.clear()
-        return [call for call in calls if any(e is not None for e in call.gradients)]
+        return [call for call in calls if call.kept or any(e is not None for e in call.gradients)]
+
+    @staticmethod
+    def _check_inputs(call: Call) -> None:
+        if tuple(tensor._version for tensor in _tensors(call.inputs, call.keywords)) != call.versions:
+            raise refuse(call.layer, "whose input stays as it is", "Pass inplace=False to the activation behind it.")
 
 
 def _tensors(inputs: Any, keywords: Any) -> list[Tensor]:
