@@ -108,13 +108,14 @@ def covariance(released: Any) -> Any:
     return released @ released.T / WIDTH
 
 
-def test_released_gradients_have_the_correlated_law() -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_released_gradients_have_the_correlated_law(*, exact: bool) -> None:
     """The covariance over steps is sigma^2 C^-1 C^-T; an entry's deviation is at most sqrt(2 / 20000) v = 0.01 v.
 
     Six deviations of the largest variance v; independent noise of any size is rejected by the same sample.
     """
     band = BandedNoise(bands=3).band(STEPS)
-    sums = NoisySum({"w": WIDTH}, Flat(2), 5, band=band)
+    sums = NoisySum({"w": WIDTH}, Flat(2), 5, band=band, exact=exact)
     bits = SeededBits(3)
     found = covariance(np.stack([sums.release(bits)["w"].numpy() for _ in range(STEPS)]))
     inverse = np.linalg.inv(matrix(band, STEPS) / ONE)
