@@ -21,6 +21,7 @@ from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.poisson_batches import PoissonBatches
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
+from tests.deep.test_neighbours import one_sum
 
 CANARIES, RATE = 1000, 10
 """Canaries, and one in so many is in a batch."""
@@ -153,14 +154,16 @@ def test_mutant_clipping_of_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mean gradient is as short as the bound, and noise is as if each example's were."""
 
     def broken(self: PerExampleGradients, clip: Any) -> dict[str, Tensor]:
-        with torch.no_grad():
-            ones = torch.ones(self.examples, dtype=torch.float64)
-            sums = self.weighted_sums(dict.fromkeys(self.squared_norms(), ones))
-            norm = float(torch.cat([value.flatten() for value in sums.values()]).norm())
-            return {name: value * min(1.0, self.examples * float(clip.bound) / norm) for name, value in sums.items()}
+        return one_sum(self, self.examples * float(clip.bound))
 
     monkeypatch.setattr(PerExampleGradients, "clipped_sum", broken)
     assert not audited().passed
+
+
+def test_what_one_run_does_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clipping of a batch's sum: canaries share the bound. `tests.deep.test_neighbours` sees it, exactly."""
+    monkeypatch.setattr(PerExampleGradients, "clipped_sum", lambda self, clip: one_sum(self, float(clip.bound)))
+    assert audited().passed
 
 
 PIECES = 25
