@@ -28,8 +28,9 @@ instead would leave the same law on paper, and in floats would prove nothing.
 
 *Interruptions.* The last b - 1 sums x, without noise, are needed for the next step. They are private and are kept in
 memory only, never in a checkpoint. Each loop, and so a run that was killed and goes on, draws new parts and begins
-a new C at the next multiple of b steps; steps up to there count as taken. Windows then do not meet either, and the
-theorem holds for the whole run with the same number of windows.
+a new C at the next multiple of b steps; steps up to there count as taken. So does a loop that goes on after a step
+that was not released. Windows then do not meet either, and the theorem holds for the whole run with the same number of
+windows.
 
 *Which C.* The coefficients of (1 - z)^-p, cut off: p = 1/2 is the square root of the running sum, and p = 1 the running
 sum itself. The p is found that makes the mean variance of running sums least, over steps that are public; for up to

@@ -134,7 +134,7 @@ class Trainer:
         self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
         self._path = None if checkpoint is None else Path(checkpoint)
         self._waiting, self._last = 0, False  # examples whose losses are awaited, and whether their batch ends there
-        self._turn: object = None
+        self._turn, self._released = object(), False  # which loop is the newest, and whether its step was released
         self._check: ModelCheck | None = None
         with ExitStack() as undone:
             self._recorder = Recorder(model)
@@ -201,13 +201,15 @@ class Trainer:
             self._tell()
             self._count.take()
             self._sum.clear()
-            empty = True
+            empty, self._released = True, False
             part = (self.taken - 1) % self._bands.bands
             for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
                 yield from self._handed(batch, examples, turn)
             if empty:
                 self._update()
+            if not self._released:  # who runs the loop caught an error of its step
+                self._begin()
         self._save()
 
     def _begin(self) -> None:
@@ -255,7 +257,7 @@ class Trainer:
 
     def _update(self) -> None:
         """Releases the noisy gradient, of every trainable parameter, and makes a step."""
-        noisy = self._sum.release(self._bits)
+        noisy, self._released = self._sum.release(self._bits), True
         self._optimizer.zero_grad()  # of frozen parameters, too, whose gradients nobody made private
         for parameter, name in self._names.items():
             parameter.grad = (noisy[name] / self._expected).reshape(parameter.shape).to(parameter)
