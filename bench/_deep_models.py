@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ def wide_resnet(width: int = 4, blocks: int = 2) -> nn.Module:
     """WRN-16-4 with its default arguments."""
     sizes = [16, 16 * width, 32 * width, 64 * width]
     layers: list[nn.Module] = [nn.Conv2d(3, sizes[0], 3, 1, 1, bias=False)]
-    for place, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for place, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         layers += [Residual(inputs if i == 0 else outputs, outputs, 1 + (i == 0 < place)) for i in range(blocks)]
     return nn.Sequential(
         *layers, nn.GroupNorm(16, sizes[-1]), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(sizes[-1], 10)
@@ -83,7 +84,8 @@ class Transformer(nn.Module):
 def mnist_cnn() -> nn.Module:
     """The usual small network for digits."""
     return nn.Sequential(
-        nn.Conv2d(1, 16, 8, 2, 3), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
+        nn.Conv2d(1, 16, 8, 2, 3), nn.ReLU(), nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
         nn.Flatten(), nn.Linear(32 * 4 * 4, 32), nn.ReLU(), nn.Linear(32, 10),
     )  # fmt: skip
 

@@ -9,5 +9,6 @@ with extra("Deep learning"):
     from discreet.deep.banded_noise import BandedNoise
     from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
     from discreet.deep.private_trainer import Trainer
+    from discreet.deep.scattering import Scattering
 
-__all__ = ["BandedNoise", "ClipRule", "Flat", "Normalised", "PerLayer", "Trainer"]
+__all__ = ["BandedNoise", "ClipRule", "Flat", "Normalised", "PerLayer", "Scattering", "Trainer"]
