@@ -164,34 +164,35 @@ def test_noise_is_found_from_epsilon() -> None:
 PARTS, CHANCE, NOISE, WINDOWS = 3, 0.5, 1.0, 2
 
 
-def delta_of(in_use: Any, column: Any, epsilon: float) -> tuple[float, float]:
-    """delta(epsilon) of y = C x + z against y = z, removal, by 100,000 runs with x, and its deviation.
+def delta_of(in_use: Any, column: Any, epsilon: float, *, added: bool = False) -> tuple[float, float]:
+    """delta(epsilon) of y = C x + z against y = z by 100,000 runs with x, or of z against it, and its deviation.
 
     Args:
         in_use: steps in which the one example is, by runs: its own draws, and nothing else.
         column: c, of length 1.
         epsilon: where.
+        added: whether runs are those without the example.
     """
     runs, steps = in_use.shape
     c = np.stack([np.concatenate([np.zeros(j), column, np.zeros(steps)])[:steps] for j in range(steps)], axis=1)
-    noisy = in_use @ c.T + NOISE * normals((runs, steps), bits=SeededBits(9))
+    noisy = (0 if added else in_use @ c.T) + NOISE * normals((runs, steps), bits=SeededBits(9))
     # The likelihood of y given x by all patterns of the law of x, each with its probability.
     patterns, weights = np.unique(in_use, axis=0, return_counts=True)
     means = patterns @ c.T
     logs = (noisy @ means.T - (means**2).sum(1) / 2) / NOISE**2
     ratio = np.exp(logs) @ (weights / runs)
-    terms = np.maximum(0.0, 1 - np.exp(epsilon) / ratio)
+    terms = np.maximum(0.0, 1 - np.exp(epsilon) * (ratio if added else 1 / ratio))
     return float(terms.mean()), float(terms.std() / np.sqrt(runs))
 
 
-def drawn(*, anew: bool) -> Any:
-    """Steps of one example: its part once, or, as a mutant, its part anew in every round."""
+def drawn() -> Any:
+    """Steps of one example: its part, and a coin in each of its steps."""
     runs, bits = 100_000, SeededBits(8)
-    part = np.floor(uniforms((runs, WINDOWS if anew else 1), bits=bits) * PARTS).astype(int)
+    part = np.floor(uniforms(runs, bits=bits) * PARTS).astype(int)
     coins = uniforms((runs, WINDOWS), bits=bits) < CHANCE
     found = np.zeros((runs, WINDOWS * PARTS))
     for window in range(WINDOWS):
-        found[np.arange(runs), window * PARTS + part[:, window if anew else 0]] = coins[:, window]
+        found[np.arange(runs), window * PARTS + part] = coins[:, window]
     return found
 
 
@@ -202,12 +203,19 @@ def test_the_account_covers_the_law_of_one_example() -> None:
     event = BandedNoise(PARTS).event(Fraction(1, 6), Fraction(1), WINDOWS * PARTS)
     assert event == Repeated(PoissonSampled(Fraction(1, 2), Gaussian(1)), WINDOWS)
     claimed = accounting.delta(event, 0.5)
-    found, deviation = delta_of(drawn(anew=False), column, 0.5)
+    found, deviation = delta_of(drawn(), column, 0.5)
+    assert found < claimed + 5 * deviation
+    found, deviation = delta_of(drawn(), column, 0.5, added=True)
     assert found < claimed + 5 * deviation
     first = np.zeros((100_000, WINDOWS * PARTS))
     first[:, ::PARTS] = uniforms((100_000, WINDOWS), bits=SeededBits(7)) < CHANCE
     known, deviation = delta_of(first, column, 0.5)
     assert abs(known - claimed) < 5 * deviation  # tight for an example whose part is known
+    # Parts that are drawn anew in every round: windows meet, and two steps in a row move what both cover.
+    neighbours = np.zeros((100_000, WINDOWS * PARTS))
+    neighbours[:, PARTS - 1 : PARTS + 1] = uniforms((100_000, WINDOWS), bits=SeededBits(7)) < CHANCE
+    met, deviation = delta_of(neighbours, column, 0.5)
+    assert met > claimed + 5 * deviation
     # Counted as if noise were independent: a step's sample of 1/6, but each step is covered by a part of the noise.
     independent = Repeated(PoissonSampled(Fraction(1, 6), Gaussian(1)), WINDOWS * PARTS)
     assert accounting.delta(independent, 0.5) < known - 5 * deviation
