@@ -4,6 +4,11 @@ from importlib.util import find_spec
 
 collect_ignore_glob: list[str] = []
 if not find_spec("torch"):
-    collect_ignore_glob += ["src/discreet/deep/*", "tests/deep/small_models.py", "docs/deep.md"]
+    collect_ignore_glob += [
+        "src/discreet/deep/*",
+        "tests/deep/small_models.py",
+        "tests/deep/replayed.py",
+        "docs/deep.md",
+    ]
 if not find_spec("triton"):
     collect_ignore_glob += ["src/discreet/deep/kernels/*"]

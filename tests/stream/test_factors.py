@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
+from discreet.mechanisms.strategy import inverse_series
 from discreet.noise import SeededBits, uniform_below
 from discreet.stream.bounded_memory import BoundedMemory, bounded_memory_factor
 from discreet.stream.factor import Factor, Participation, earliest_move
@@ -18,7 +19,6 @@ from discreet.stream.toeplitz import (
     LARGEST_VALUE,
     banded_factor,
     exact_product,
-    inverse_series,
     square_root_factor,
     square_root_series,
     window_factor,

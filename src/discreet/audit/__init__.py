@@ -4,6 +4,7 @@ from discreet.audit.mechanisms.distinguisher import distinguish, one_run
 from discreet.audit.mechanisms.exact_loss import Exact, exact
 from discreet.audit.mechanisms.finding import Audit, OneRun
 from discreet.audit.mechanisms.goodness_of_fit import Fit, fits
+from discreet.audit.mechanisms.training_run import training
 from discreet.audit.queries.finding import Audited, QueryAudit
 from discreet.audit.queries.fit_audit import fit
 from discreet.audit.queries.protected_tables import protected
@@ -11,4 +12,4 @@ from discreet.audit.queries.query_audit import query
 from discreet.audit.queries.verdicts import Violation
 
 __all__ = ["Audit", "Audited", "Exact", "Fit", "OneRun", "QueryAudit", "Violation"]
-__all__ += ["distinguish", "exact", "fit", "fits", "one_run", "protected", "query"]
+__all__ += ["distinguish", "exact", "fit", "fits", "one_run", "protected", "query", "training"]

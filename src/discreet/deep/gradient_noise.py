@@ -46,6 +46,7 @@ import torch
 from torch import Tensor
 
 from discreet.check import Number
+from discreet.deep.banded_noise import ALONE, Band, Correlation
 from discreet.deep.clipping import ClipRule
 from discreet.deep.device_noise import device_normals, on_public_grid
 from discreet.errors import InvalidParameter
@@ -60,7 +61,8 @@ class NoisySum:
     """The sum of one batch's clipped gradients.
 
     Formal guarantee: `release` gives a function of sum + N(0, sigma^2 I), sigma = noise_multiplier times the rule's
-    sensitivity, over all parameters together; see the module for what the sum is. It can be released once.
+    sensitivity, over all parameters together; see the module for what the sum is. It can be released once. With
+    correlated noise it gives functions of C x + N(0, sigma^2 I) for all sums x, see `discreet.deep.banded_noise`.
 
     Args:
         sizes: how many numbers each trainable parameter has, by name, in the order of the release.
@@ -69,6 +71,7 @@ class NoisySum:
         alone: whether each sum that is added comes from one example.
         device: where the gradients are.
         exact: whether noise is exact and comes from the processor, or is drawn on the device.
+        band: how noise is correlated from release to release; by default it is not.
     """
 
     def __init__(
@@ -80,12 +83,14 @@ class NoisySum:
         alone: bool = False,
         device: torch.device | str = "cpu",
         exact: bool = True,
+        band: Band = ALONE,
     ) -> None:
         self._sizes = dict(sizes)
         self._alone = alone
         self._device, self._exact = torch.device(device), exact
         self.clip = clip
-        self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=clip.sensitivity)
+        self.correlation, move = Correlation(band), clip.sensitivity * band.sensitivity
+        self.mechanism = Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=move)
         self._step = _grid_step(clip.bound, sum(self._sizes.values()))
         self._total = self._empty()
 
@@ -120,12 +125,13 @@ class NoisySum:
     def release(self, bits: Bits | None = None) -> dict[str, Tensor]:
         """Returns the noisy sum for each parameter, flat and in 64 bits, and forgets what was added."""
         total, self._total = self._total, self._empty()
+        measured = self.correlation.encode(total)
         if self._exact:
-            noisy = torch.from_numpy(self.mechanism.release(total.cpu().numpy(), bits=bits)).to(self._device)
+            noisy = torch.from_numpy(self.mechanism.release(measured.cpu().numpy(), bits=bits)).to(self._device)
         else:
             sigma = float(self.mechanism.sigma)
-            noisy = on_public_grid(total + sigma * device_normals(len(total), self._device, bits), sigma)
-        return dict(zip(self._sizes, noisy.split(list(self._sizes.values())), strict=True))
+            noisy = on_public_grid(measured + sigma * device_normals(len(total), self._device, bits), sigma)
+        return dict(zip(self._sizes, self.correlation.decode(noisy).split(list(self._sizes.values())), strict=True))
 
 
 def _grid_step(bound: Fraction, size: int) -> float:

@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.noise import Bits, bernoulli
+from discreet.noise import Bits, bernoulli, uniform_below
 
 Signature = tuple[Any, tuple[tuple[Any, ...], ...]]
 _LOADER = "Batches are drawn here, each example by a coin of its own: pass the loader's dataset, loader.dataset."
@@ -32,12 +32,13 @@ class PoissonBatches:
         probability: with which an example enters a batch, independently of all others and of other batches.
         most: how many examples a piece has at most.
         example: a public example, or a list of three, that shows shapes and types; None for those of the first one.
+        parts: into how many parts examples are put, each by a draw of its own; a batch is of one part.
 
     Raises:
         InvalidParameter: for a loader with batches of its own, and for data of unknown length.
     """
 
-    def __init__(self, data: Any, probability: Fraction, most: int, example: Any = None) -> None:
+    def __init__(self, data: Any, probability: Fraction, most: int, example: Any = None, *, parts: int = 1) -> None:
         if isinstance(data, DataLoader):
             raise InvalidParameter("data", "a DataLoader", "to be a dataset", _LOADER)
         sized = hasattr(data, "__len__") and hasattr(data, "__getitem__")
@@ -46,17 +47,24 @@ class PoissonBatches:
         if example is None and len(data) == 0:
             raise InvalidParameter("data", "empty", "to have an example", "Pass example=, a public one.")
         self._data, self._probability, self._most = data, probability, most
+        self._parts, self._part_of = parts, np.zeros(0, dtype=np.int64)
         self._public = example
         shown = data[0] if example is None else example[0] if isinstance(example, list) else example
         self._signature = _signature(default_collate([shown]))
 
-    def draw(self, bits: Bits | None = None) -> Iterator[tuple[Any, int, bool]]:
+    def assign(self, bits: Bits | None = None) -> None:
+        """Puts every example into a part, which stays secret; before the first batch is drawn."""
+        if self._parts > 1:
+            self._part_of = uniform_below(self._parts, len(self._data), bits=bits)
+
+    def draw(self, bits: Bits | None = None, *, part: int = 0) -> Iterator[tuple[Any, int, bool]]:
         """Yields the pieces of a fresh batch: the examples, how many, and whether it is the last; none if it is empty.
 
         Raises:
             InvalidValue: if an example has another shape or type; which one is not said.
         """
-        chosen = np.flatnonzero(bernoulli(self._probability, len(self._data), bits=bits))
+        coins = bernoulli(self._probability, len(self._data), bits=bits)
+        chosen = np.flatnonzero(coins & (self._part_of == part) if self._parts > 1 else coins)
         for start in range(0, chosen.size, self._most):
             piece = chosen[start : start + self._most]
             yield self._collated(piece.tolist()), piece.size, start + self._most >= chosen.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from discreet import accounting, check, progress
 from discreet.check import Number
 from discreet.deep import checkpoint_file
+from discreet.deep.banded_noise import BandedNoise
 from discreet.deep.clipping import ClipRule, PerExampleGradients, Recorder, clip_rule
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.model_check import ModelCheck
@@ -22,7 +24,7 @@ from discreet.deep.step_count import StepCount
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import ApproxDP
-from discreet.privacy.events import Composed, Event, Gaussian, PoissonSampled, Repeated, to_json
+from discreet.privacy.events import Event, to_json
 
 _TOLD = 20  # how often the privacy spent so far is told
 _SIZE = (
@@ -39,7 +41,8 @@ class Trainer:
     divided by the expected size of a batch, a constant; the optimizer does the rest.
 
     Formal guarantee: the weights after every step, together, are described by `event` for neighbours that add or
-    remove one example: `steps` Poisson-sampled Gaussians with one noise multiplier, found before any example is read.
+    remove one example: Poisson-sampled Gaussians with one noise multiplier, found before any example is read; one for
+    each step, or, with noise that is correlated over several steps, for so many of them (`discreet.deep.banded_noise`).
     What rounding of floats means for it is in `discreet.deep.gradient_noise`. One person, one example: whoever has
     several is protected as a group. Losses that the loop computes are private: print none of them.
 
@@ -53,7 +56,8 @@ class Trainer:
         epochs: how often an example is used on average.
         batch_size: the expected number of examples in a batch.
         clip: a bound for each example's gradient, or a rule: `Flat(1)`, `PerLayer(1)`, `Normalised(1)`.
-        noise_multiplier: the noise's deviation in units of the bound, instead of epsilon.
+        noise_multiplier: the noise's deviation in units of what one example moves, instead of epsilon.
+        bands: over how many steps noise is correlated, so that much of it cancels (`BandedNoise`); 1 is independent.
         noise: "exact" noise is drawn on the processor, "device" noise where the model is (`discreet.deep.device_noise`
             says what that promises); by default exact for a model on the processor, and of the device for others.
         physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
@@ -69,7 +73,7 @@ class Trainer:
 
     Attributes:
         steps: how many steps the run has.
-        noise_multiplier: the noise's deviation in units of the bound.
+        noise_multiplier: the noise's deviation in units of what one example moves: the bound, if noise is independent.
         private: False if the randomness was seeded.
 
     Raises:
@@ -100,6 +104,7 @@ class Trainer:
         batch_size: int,
         clip: Any = 1,
         noise_multiplier: Number | None = None,
+        bands: int = 1,
         noise: str | None = None,
         physical_batch: int = 256,
         scheduler: Any = None,
@@ -115,29 +120,30 @@ class Trainer:
         self.delta = check.probability(delta=delta)
         self._expected = check.integer(batch_size=batch_size, at_least=1, at_most=check.integer(size=size, at_least=1))
         self._rate = Fraction(self._expected, size)
-        self.steps = max(1, round(check.positive(epochs=epochs) / self._rate))
+        self._bands = BandedNoise(bands)
+        self.steps = self._bands.whole(max(1, round(check.positive(epochs=epochs) / self._rate)))
         self._bits, self.private = bits, source_of(bits).private
-        most = check.integer(physical_batch=physical_batch, at_least=1)
+        most, parts = check.integer(physical_batch=physical_batch, at_least=1), self._bands.bands
+        self.epsilon, rule = None if epsilon is None else check.positive(epsilon=epsilon), clip_rule(clip)
         self._names = _names(model, optimizer)
-        self._batches = PoissonBatches(data, self._rate, most, example)
-        rule = clip_rule(clip)
-        self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
+        self._batches = PoissonBatches(data, self._bands.probability(self._rate), most, example, parts=parts)
         self.noise_multiplier = self._multiplier(noise_multiplier)
         self._sum = self._noisy_sum(rule, noise, alone=most == 1)
         self._model, self._optimizer, self._scheduler, self._average = model, optimizer, scheduler, average
         self._progress = progress
         self._save_every = check.integer(save_every=save_every or round(1 / self._rate), at_least=1)
         self._path = None if checkpoint is None else Path(checkpoint)
-        self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))
         self._waiting, self._last = 0, False  # examples whose losses are awaited, and whether their batch ends there
-        self._turn: object = None
+        self._turn, self._released = object(), False  # which loop is the newest, and whether its step was released
         self._check: ModelCheck | None = None
-        try:
-            self._resume()
+        with ExitStack() as undone:
             self._recorder = Recorder(model)
-        except BaseException:
-            self._count.close()
-            raise
+            undone.callback(self._recorder.close)
+            # After all else that is refused: the file of a model that was would be in the way of the next one.
+            self._count = StepCount(None if self._path is None else f"{self._path}.steps", self._parameters(rule))
+            undone.callback(self._count.close)
+            self._resume()
+            undone.pop_all()
 
     def _multiplier(self, given: Number | None) -> Fraction:
         if (given is None) == (self.epsilon is None):
@@ -152,20 +158,22 @@ class Trainer:
         sizes = {name: parameter.numel() for parameter, name in self._names.items()}
         device = next(iter(self._names)).device if self._names else torch.device("cpu")
         exact = _is_exact(noise, device)
-        return NoisySum(sizes, rule, self.noise_multiplier, alone=alone, device=device, exact=exact)
+        band = self._bands.band(self.steps)
+        return NoisySum(sizes, rule, self.noise_multiplier, alone=alone, band=band, device=device, exact=exact)
 
     def _event(self, noise: Fraction, steps: int) -> Event:
-        return Repeated(PoissonSampled(self._rate, Gaussian(noise)), steps) if steps else Composed([])
+        return self._bands.event(self._rate, noise, steps)
 
     def _parameters(self, rule: Any) -> dict[str, Any]:
         """What a run may not change on its way."""
         shapes = {name: list(parameter.shape) for parameter, name in self._names.items()}
         event = to_json(self._event(self._sum.mechanism.event.noise_multiplier, self.steps))
-        return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes}
+        bands = {"bands": self._bands.bands} if self._bands.bands > 1 else {}
+        return {"event": event, "clip": f"{type(rule).__name__} {rule.bound}", "shapes": shapes, **bands}
 
     @property
     def taken(self) -> int:
-        """Returns how many steps were begun, those of a run that was broken off included."""
+        """Returns how many steps were begun, or given up by a run that was broken off with correlated noise."""
         return self._count.taken
 
     @property
@@ -188,17 +196,28 @@ class Trainer:
         turn = self._turn = object()
         if self._check is None or not self._check.done:
             yield from self._checked(turn)
+        self._begin()
         while self.taken < self.steps:
             self._tell()
             self._count.take()
             self._sum.clear()
-            empty = True
-            for batch, examples, last in self._batches.draw(self._bits):
+            empty, self._released = True, False
+            part = (self.taken - 1) % self._bands.bands
+            for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
                 yield from self._handed(batch, examples, turn)
             if empty:
                 self._update()
+            if not self._released:  # who runs the loop caught an error of its step
+                self._begin()
         self._save()
+
+    def _begin(self) -> None:
+        """Draws parts, and begins to correlate noise, where the windows of earlier steps have ended."""
+        while self.taken % self._bands.bands:
+            self._count.take()
+        self._sum.correlation.begin()
+        self._batches.assign(self._bits)
 
     def _checked(self, turn: object) -> Iterator[Any]:
         self._check = ModelCheck(self._model, self._recorder, self._batches, self._names)
@@ -238,7 +257,7 @@ class Trainer:
 
     def _update(self) -> None:
         """Releases the noisy gradient, of every trainable parameter, and makes a step."""
-        noisy = self._sum.release(self._bits)
+        noisy, self._released = self._sum.release(self._bits), True
         self._optimizer.zero_grad()  # of frozen parameters, too, whose gradients nobody made private
         for parameter, name in self._names.items():
             parameter.grad = (noisy[name] / self._expected).reshape(parameter.shape).to(parameter)

@@ -35,6 +35,39 @@ _PAIRS = 1 << 28  # rows times pairs of cells whose L1 distances are computed on
 _MANY = 1 << 62
 
 
+def power_series(power: float, count: int) -> Floats:
+    """Returns the first coefficients of (1 - z)^-power: of Toeplitz strategies for running sums, 1 / (1 - z).
+
+    c_0 = 1, c_k = c_(k-1) (k - 1 + power) / k; for powers between 0 and 1 they are positive and fall.
+
+    >>> power_series(0.5, 4).tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    """
+    k = np.arange(1, count)
+    return np.concatenate([[1.0], np.cumprod((k - 1 + power) / k)])
+
+
+def inverse_series(series: Floats) -> Floats:
+    """Returns as many coefficients of 1 / c(z), by Newton's iteration g <- g (2 - c g), which doubles their number.
+
+    >>> inverse_series(np.array([1.0, -1.0, 0.0, 0.0])).round(12).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    found = np.array([1 / series[0]])
+    while len(found) < len(series):
+        length = min(2 * len(found), len(series))
+        error = -_product(series[:length], found, length)
+        error[0] += 2
+        found = _product(found, error, length)
+    return found
+
+
+def _product(left: Floats, right: Floats, length: int) -> Floats:
+    """The first coefficients of a product of two series of at most so many."""
+    size = 2 * length
+    return np.fft.irfft(np.fft.rfft(left, size) * np.fft.rfft(right, size), size)[:length]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
     """What one unit can hold: at most `amount` in each of at most `cells` cells, of either sign if `signed`.

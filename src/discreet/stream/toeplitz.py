@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
+from discreet.mechanisms.strategy import inverse_series, power_series
 from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation, earliest_move
 
 Integers = NDArray[np.int64]
@@ -100,8 +101,7 @@ def square_root_series(count: int) -> Floats:
     >>> square_root_series(4).tolist()
     [1.0, 0.5, 0.375, 0.3125]
     """
-    k = np.arange(1, count)
-    return np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])
+    return power_series(0.5, count)
 
 
 def window_series(window: int, count: int) -> Floats:
@@ -180,27 +180,6 @@ class _Decoder(Decoder):
         self._measured[self._count] = measured
         self._count += 1
         return float_product(self._reversed[-self._count :], self._measured[: self._count])
-
-
-def inverse_series(series: Floats) -> Floats:
-    """Returns as many coefficients of 1 / c(z), by Newton's iteration g <- g (2 - c g), which doubles their number.
-
-    >>> inverse_series(np.array([1.0, -1.0, 0.0, 0.0])).round(12).tolist()
-    [1.0, 1.0, 1.0, 1.0]
-    """
-    found = np.array([1 / series[0]])
-    while len(found) < len(series):
-        length = min(2 * len(found), len(series))
-        error = -_product(series[:length], found, length)
-        error[0] += 2
-        found = _product(found, error, length)
-    return found
-
-
-def _product(left: Floats, right: Floats, length: int) -> Floats:
-    """The first coefficients of a product of two series of at most so many."""
-    size = 2 * length
-    return np.fft.irfft(np.fft.rfft(left, size) * np.fft.rfft(right, size), size)[:length]
 
 
 def _missing(column: Integers) -> Floats:

@@ -203,29 +203,62 @@ def one_run(
     >>> leak.correct, round(leak.epsilon_lower, 3), leak.passed
     (80, 3.266, False)
     """
-    chance = check.probability(confidence=confidence)
-    listed = list(canaries)
-    most = check.integer(canaries=len(listed), at_least=1)
-    made = most if guesses is None else check.integer(guesses=guesses, at_least=1, at_most=most)
     if not callable(mechanism):
         raise InvalidParameter("mechanism", mechanism, "to be a function of the included canaries")
+    game = CanaryGame(canaries, guesses=guesses, confidence=confidence)
     claim = claim_of(mechanism, epsilon=epsilon, delta=delta, event=event)
-    included = coins(most, bits=bits).astype(bool)
-    output = mechanism([canary for canary, inside in zip(listed, included, strict=True) if inside])
-    scores = np.array([float(score(output, canary)) for canary in listed])
-    order = np.argsort(-scores, kind="stable")
-    inside, outside = order[: (made + 1) // 2], order[most - made // 2 :]
-    correct = int(included[inside].sum() + (~included[outside]).sum())
-    miss = float(1 - chance)
-    return OneRun(
-        mechanism=str(getattr(mechanism, "__name__", type(mechanism).__name__)),
-        epsilon_lower=one_run_epsilon(most, made, correct, delta=claim.delta, outside=miss),
-        epsilon_claimed=claim.epsilon,
-        delta=claim.delta,
-        confidence=float(chance),
-        runs=1,
-        most=one_run_epsilon(most, made, made, delta=claim.delta, outside=miss),
-        canaries=most,
-        guesses=made,
-        correct=correct,
-    )
+    name = str(getattr(mechanism, "__name__", type(mechanism).__name__))
+    return game.play(mechanism, score, lambda _: claim, name, bits)
+
+
+class CanaryGame:
+    """The guesses of one run, fixed before it.
+
+    Args:
+        canaries: the units to include or not.
+        guesses: how many to make; None for all.
+        confidence: of the bound.
+
+    Raises:
+        InvalidParameter: outside these domains.
+    """
+
+    def __init__(self, canaries: Sequence[Any], *, guesses: int | None, confidence: Number) -> None:
+        self._chance = check.probability(confidence=confidence)
+        self._canaries = list(canaries)
+        most = check.integer(canaries=len(self._canaries), at_least=1)
+        self._guesses = most if guesses is None else check.integer(guesses=guesses, at_least=1, at_most=most)
+
+    def play(
+        self,
+        mechanism: Callable[[list[Any]], Any],
+        score: Callable[[Any, Any], float],
+        claim_of_output: Callable[[Any], Claim],
+        name: str,
+        bits: Bits | None,
+    ) -> OneRun:
+        """Tosses coins, runs the mechanism once, guesses, and returns what the guesses certify."""
+        most, made = len(self._canaries), self._guesses
+        included = coins(most, bits=bits).astype(bool)
+        output = mechanism([canary for canary, inside in zip(self._canaries, included, strict=True) if inside])
+        claim = claim_of_output(output)
+        scores = np.array([float(score(output, canary)) for canary in self._canaries])
+        order = np.argsort(-scores, kind="stable")
+        inside, outside = order[: (made + 1) // 2], order[most - made // 2 :]
+        correct = int(included[inside].sum() + (~included[outside]).sum())
+        return self._certified(claim, correct, name)
+
+    def _certified(self, claim: Claim, correct: int, name: str) -> OneRun:
+        most, made, miss = len(self._canaries), self._guesses, float(1 - self._chance)
+        return OneRun(
+            mechanism=name,
+            epsilon_lower=one_run_epsilon(most, made, correct, delta=claim.delta, outside=miss),
+            epsilon_claimed=claim.epsilon,
+            delta=claim.delta,
+            confidence=float(self._chance),
+            runs=1,
+            most=one_run_epsilon(most, made, made, delta=claim.delta, outside=miss),
+            canaries=most,
+            guesses=made,
+            correct=correct,
+        )
