@@ -249,7 +249,7 @@ class TrainingPlan:
             number = self.target.number
             y = self.target.decode([number.low if place % 2 else number.high for place in range(REHEARSED)])
         with in_an_account():
-            model = learner.fit(X) if y is None else learner.fit(X, y)
+            model = learner.fit(X) if y is None else getattr(learner, "rehearse", learner.fit)(X, y)
         if not finds and model.event_ != self.event:
             raise InternalError(f"{type(learner).__name__} released something else than it planned.")
         from_json(to_json(model))

@@ -1,0 +1,165 @@
+"""One private run of a network on rows: what it costs before any row is seen, and the weights after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from discreet import check
+from discreet.deep.clipping import ClipRule, clip_rule
+from discreet.deep.private_trainer import Trainer
+from discreet.errors import InternalError, InvalidParameter
+from discreet.noise import Bits, uniform_below
+from discreet.privacy.events import Event
+
+MOST_STEPS = 10**6
+_SIZE = (
+    "Pass a public number of rows, or a guess of it: with batch_size / size each row enters a batch. The real number "
+    "is private, and may not be read for it."
+)
+
+OPTIMIZERS: dict[str, tuple[Callable[..., Any], float]] = {
+    "sgd": (torch.optim.SGD, 0.5),
+    "momentum": (lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9), 0.1),
+    "adam": (torch.optim.Adam, 0.01),
+}
+"""What makes an optimizer, and the learning rate it has unless one is given."""
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The public parameters of a run; equal ones have equal prices.
+
+    Raises:
+        InvalidParameter: outside their domains.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    size: int
+    batch_size: int
+    epochs: Fraction
+    clip: ClipRule
+    physical_batch: int
+    optimizer: str
+    learning_rate: float
+
+    @classmethod
+    def of(cls, *, epsilon: Any, delta: Any, size: Any, epochs: Any, batch_size: Any, clip: Any, **rest: Any) -> Run:
+        """Returns the run of an estimator's parameters."""
+        if size is None:
+            raise InvalidParameter("size", None, "to be given", _SIZE)
+        name = rest["optimizer"]
+        if not isinstance(name, str) or name not in OPTIMIZERS:
+            raise InvalidParameter("optimizer", name, f"to be one of {', '.join(OPTIMIZERS)}")
+        rate = OPTIMIZERS[name][1] if rest["learning_rate"] is None else rest["learning_rate"]
+        public = check.integer(size=size, at_least=1, at_most=10**12)
+        expected = check.integer(batch_size=batch_size, at_least=1, at_most=public)
+        times = check.positive(epochs=epochs)
+        if times * public > MOST_STEPS * expected:
+            raise InvalidParameter("epochs", epochs, f"to make at most {MOST_STEPS} steps", "Pass larger batches.")
+        return cls(
+            epsilon=check.positive(epsilon=epsilon),
+            delta=check.probability(delta=delta),
+            size=public,
+            batch_size=expected,
+            epochs=times,
+            clip=clip_rule(clip),
+            physical_batch=check.integer(physical_batch=rest["physical_batch"], at_least=1),
+            optimizer=name,
+            learning_rate=float(check.positive(learning_rate=rate)),
+        )
+
+    @property
+    def price(self) -> tuple[Event, Fraction]:
+        """Returns what the run releases, whatever the network and the rows, and its noise multiplier."""
+        return _price(self.epsilon, self.delta, self.size, self.batch_size, self.epochs, self.clip)
+
+    def train(
+        self,
+        build: Callable[[], nn.Module],
+        loss: Loss,
+        rows: Tensor,
+        targets: Tensor,
+        *,
+        examples: list[Any],
+        bits: Bits,
+        most_steps: int | None = None,
+    ) -> nn.Module:
+        """Returns a trained network.
+
+        Random numbers of PyTorch, for first weights and dropout, have a seed that is drawn here, and others' are left
+        alone; none of them protects anybody.
+
+        Args:
+            build: makes the network.
+            loss: gives one number for each example.
+            rows: the examples, and `targets` theirs.
+            targets: of the examples.
+            examples: public ones, on which the network is checked first.
+            bits: the source of randomness.
+            most_steps: after which a rehearsal ends; None for all.
+
+        Raises:
+            InvalidParameter: if the network is refused; no row was read then.
+        """
+        event, noise = self.price
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(uniform_below(1 << 62, bits=bits))
+            network = build().float().train()
+            trainer = self._trainer(network, TensorDataset(rows, targets), noise, examples, bits)
+            with trainer:
+                if trainer.planned_event != event:
+                    raise InternalError("A run would release something else than it planned.")
+                for inputs, wanted in trainer:
+                    if most_steps is not None and trainer.taken > most_steps:
+                        break
+                    trainer.step(loss(network(inputs), wanted))
+        return network
+
+    def _trainer(self, network: nn.Module, data: TensorDataset, noise: Fraction, examples: Any, bits: Bits) -> Trainer:
+        optimizer = OPTIMIZERS[self.optimizer][0](network.parameters(), lr=self.learning_rate)
+        return Trainer(
+            network,
+            optimizer,
+            data,
+            size=self.size,
+            noise_multiplier=noise,
+            delta=self.delta,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            clip=self.clip,
+            physical_batch=self.physical_batch,
+            example=examples,
+            bits=bits,
+        )
+
+
+@lru_cache(maxsize=256)
+def _price(
+    epsilon: Fraction, delta: Fraction, size: int, batch_size: int, epochs: Fraction, clip: ClipRule
+) -> tuple[Event, Fraction]:
+    """Asks the trainer itself, on no rows: neither they nor the network have a part in the price."""
+    network = nn.Linear(1, 1)
+    with Trainer(
+        network,
+        torch.optim.SGD(network.parameters(), lr=1.0),
+        TensorDataset(torch.zeros(0, 1)),
+        size=size,
+        epsilon=epsilon,
+        delta=delta,
+        epochs=epochs,
+        batch_size=batch_size,
+        clip=clip,
+        example=(torch.zeros(1),),
+    ) as trainer:
+        return trainer.planned_event, trainer.noise_multiplier
