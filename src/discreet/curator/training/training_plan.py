@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.measurement_plan import ChargeRequest
 from discreet.curator.training.features import Feature, Labels, Number, Target
@@ -22,14 +23,15 @@ from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
+from discreet.ledger.tallies import share_of
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import nobodys
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import TableSchema
-from discreet.privacy import Neighbours
-from discreet.privacy.events import Event
+from discreet.privacy import Loss, Neighbours
+from discreet.privacy.events import Approx, Event, PoissonSampled
 from discreet.sql.training_rows import TrainingRows
 
 VERSION = 1
@@ -52,6 +54,7 @@ class TrainingPlan:
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
         raw: whether the learner is a pipeline that takes columns as they are, in a table with their names.
+        promise: what the event amounts to, where that is what the account is charged with; see `charge`.
     """
 
     rows: TrainingRows
@@ -65,6 +68,7 @@ class TrainingPlan:
     schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
     raw: bool = False
+    promise: Approx | None = None
     sql: str = field(default="", repr=False)
 
     @property
@@ -176,11 +180,32 @@ class TrainingPlan:
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
     @property
+    def charge(self) -> Event:
+        """What the account is charged with: the event of the fit, or an epsilon and a delta that it satisfies.
+
+        Both describe all that is released. Filters of accounts have no use for the sampling of rows, so that hundreds
+        of Gaussians on small samples would cost as if they were of all rows; as a whole they cost what the learner was
+        given, by their distribution of privacy losses.
+        """
+        return self.event if self.promise is None else self.promise
+
+    def promised(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
+        """Returns the plan with the charge that takes the smaller share of a budget that nobody has used."""
+        sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
+        if not sampled or not getattr(budget, "delta", 0):  # a budget without a delta cannot pay a promise with one
+            return self
+        learner = self.learner
+        cost: Any = spent(self.event, learner.epsilon, learner.delta, neighbours)
+        promise = Approx(cost.epsilon, cost.delta)
+        cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)
+        return replace(self, promise=promise) if cheaper else self
+
+    @property
     def request(self) -> ChargeRequest:
         """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
         return ChargeRequest(
             account=self.account,
-            event=self.event,
+            event=self.charge,
             question=self.question,
             replay_key=self.replay_key,
             terms="",
@@ -217,6 +242,10 @@ class TrainingPlan:
                 "Texts are encoded by the categories of public steps; any other text is none of them."
                 if self.raw
                 else "Texts are features of their public keys; any other text is none of them."
+            )
+        if self.promise is not None:
+            said.append(
+                "The account is charged with the epsilon and the delta of the whole fit, less than its steps cost."
             )
         if self.where is not None:
             said.append("Rows without a target are left out.")

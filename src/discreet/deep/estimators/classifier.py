@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from discreet.deep.estimators.network_learner import NetworkLearner
 from discreet.deep.estimators.private_run import Run
+from discreet.errors import InvalidParameter
 from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled
 from discreet.learn.row_inputs import rows_to_predict
 from discreet.learn.weights import no_weights
@@ -48,6 +49,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         shape: of an example as the network takes it, such as (1, 28, 28); None for a vector.
         scaled: whether features are moved to [-1, 1]; else they are only clipped.
         physical_batch: how many rows go through the network at once.
+        rows_per_unit: how many rows one person has at most; more than 1 needs more noise, and public classes.
         neighbours: "add_remove".
         random_state: None for secure noise, an int for a seed that protects nobody.
 
@@ -81,6 +83,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         shape: Any = None,
         scaled: Any = True,
         physical_batch: Any = 256,
+        rows_per_unit: Any = 1,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -100,6 +103,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         self.shape = shape
         self.scaled = scaled
         self.physical_batch = physical_batch
+        self.rows_per_unit = rows_per_unit
         self.neighbours = neighbours
         self.random_state = random_state
 
@@ -108,7 +112,11 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         self._limits(n_features)
         self._shape(n_features)
         plan = self._class_plan()
-        return plan.composed(self._planned_run(plan).price[0])
+        run = self._planned_run(plan)
+        if run.rows_per_unit > 1 and plan.declared is None:
+            hint = "Finding them is priced for one row of each person: pass classes=[...]."
+            raise InvalidParameter("classes", None, "to be given if rows_per_unit > 1", hint)
+        return plan.composed(run.price.event)
 
     def _planned_run(self, plan: ClassPlan) -> Run:
         budget: Any = plan.rest.loss
@@ -131,7 +139,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
             places = codes(labels, self.classes_)
             kept, targets = rows[places >= 0], torch.from_numpy(places[places >= 0])
             examples = [torch.tensor(kind % len(self.classes_)) for kind in range(4)]
-            self._train(run, _losses, kept, targets, examples, bits, most_steps)
+            self._train(run, _losses, kept, targets, examples=examples, bits=bits, most_steps=most_steps)
         self._account(event, bits)
         return self
 

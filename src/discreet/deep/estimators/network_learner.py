@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,9 +43,12 @@ class NetworkLearner(Learner):
     """A network that is trained with differential privacy (DP-SGD) on rows within public bounds.
 
     Formal guarantee: the weights, and all they were on the way, are described by `event_`, Gaussians on Poisson samples
-    of the rows, for neighbours that add or remove one row; see `discreet.deep.Trainer`. An example is a function of its
-    own row: values are clipped to public bounds, and missing ones are their middle.
+    of the rows, for neighbours that add or remove one row, or `rows_per_unit` of them; see `discreet.deep.Trainer` and
+    `private_run`. An example is a function of its own row: values are clipped to public bounds, and missing ones are
+    their middle.
     """
+
+    accounts_rows_per_unit: ClassVar[bool] = True
 
     hints_of_plain_data: ClassVar[dict[str, str]] = {"model": _NAME}
 
@@ -61,6 +65,7 @@ class NetworkLearner(Learner):
     clip: Any
     clipping: Any
     physical_batch: Any
+    rows_per_unit: Any
     weights_: dict[str, NDArray[Any]]
 
     def network(self) -> nn.Module:
@@ -72,8 +77,9 @@ class NetworkLearner(Learner):
         """Returns a model after one step, for whoever must know that a fit will work before it is paid."""
         return self._fitted(X, y, most_steps=REHEARSED)
 
+    @abstractmethod
     def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Any:
-        raise InvalidParameter("estimator", type(self).__name__, "to be a classifier or a regressor")
+        """Fits rows, or ends after so many steps."""
 
     @property
     def _outputs(self) -> int:
@@ -96,6 +102,7 @@ class NetworkLearner(Learner):
             physical_batch=self.physical_batch,
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
+            rows_per_unit=self.rows_per_unit,
         )
 
     def _build(self, outputs: int) -> nn.Module:
@@ -134,18 +141,25 @@ class NetworkLearner(Learner):
         return list(zip(self._inputs(np.array(rows)), targets, strict=True))
 
     def _train(
-        self, run: Run, loss: Loss, X: Floats, targets: Tensor, examples: list[Tensor], bits: Bits, most: int | None
+        self,
+        run: Run,
+        loss: Loss,
+        X: Floats,
+        targets: Tensor,
+        *,
+        examples: list[Tensor],
+        bits: Bits,
+        most_steps: int | None,
     ) -> None:
-        """Keeps the weights of a network after a run."""
-        shown = self._examples(examples)
+        """Keeps the weights of a network after a run; `examples` are targets of public rows."""
         trained = run.train(
             lambda: self._build(self._outputs),
             loss,
             self._inputs(X),
             targets,
-            examples=shown,
+            examples=self._examples(examples),
             bits=bits,
-            most_steps=most,
+            most_steps=most_steps,
         )
         self.weights_ = weights_of(trained)
 

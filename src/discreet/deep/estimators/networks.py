@@ -1,6 +1,6 @@
 """Which network an estimator trains: a small one of ours, a function's, a module, or one that was registered by name.
 
-A name is all that a saved model or a ledger keeps of code: nothing that is read from a text can be executed, and whoever
+A name is all that a saved model or a ledger keeps of code: nothing that is read from a text can be executed, and who
 reads it registers the same function first.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ Build = Callable[[Any, int], nn.Module]
 """Makes a network of the number of features, or of their shape where the estimator has one, and of the outputs."""
 
 WIDEST, DEEPEST = 1 << 12, 16  # of hidden layers
+LONGEST_NAME = 100
 _NAMED: dict[str, Build] = {}
 _HINT = (
     "Pass None for a small network, a name that was registered, a module, or a function of the number of features (or "
@@ -47,7 +49,7 @@ def register_model(name: str, build: Build) -> None:
     ...
     discreet.errors.InvalidParameter: Expected name='cnn' to be free. A saved model would mean another one.
     """
-    if not isinstance(name, str) or not name.isidentifier() or len(name) > 100:
+    if not check.label(name=name).isidentifier() or len(name) > LONGEST_NAME:
         raise InvalidParameter("name", name, "to be an identifier", "Letters, digits and underscores will do.")
     if not callable(build):
         raise InvalidParameter("build", type(build).__name__, "to be a function", _HINT)
@@ -57,7 +59,7 @@ def register_model(name: str, build: Build) -> None:
 
 
 def network(model: Any, hidden: Any, features: Any, outputs: int) -> nn.Module:
-    """Returns a new network; a module that was given is copied.
+    """Returns a new network; a module that was given is copied. Random numbers of PyTorch go on as they were.
 
     Args:
         model: what an estimator has.
@@ -68,18 +70,34 @@ def network(model: Any, hidden: Any, features: Any, outputs: int) -> nn.Module:
     Raises:
         InvalidParameter: if it cannot be made, or gives something else for a public example.
     """
-    if isinstance(model, nn.Module):
-        made: Any = copy.deepcopy(model)
-    else:
-        build = _perceptron(hidden) if model is None else _NAMED.get(model) if isinstance(model, str) else model
-        if not callable(build):
-            known = f"Registered: {', '.join(_NAMED)}."
-            raise InvalidParameter("model", model, "to make a network", f"{_HINT} {known}")
-        made = _tried("to make a network", build, features, outputs)
-    if not isinstance(made, nn.Module):
-        raise InvalidParameter("model", type(made).__name__, "to make a torch.nn.Module", _HINT)
-    _check_outputs(made, features, outputs)
+    with own_numbers():
+        made = _made(model, hidden, features, outputs)
+        if not isinstance(made, nn.Module):
+            raise InvalidParameter("model", type(made).__name__, "to make a torch.nn.Module", _HINT)
+        _check_outputs(made, features, outputs)
     return made
+
+
+@contextmanager
+def own_numbers(seed: int | None = None) -> Iterator[None]:
+    """Lets a block draw random numbers of PyTorch, from a seed if one is given, and leaves others' as they were."""
+    before = torch.get_rng_state()
+    if seed is not None:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+def _made(model: Any, hidden: Any, features: Any, outputs: int) -> Any:
+    if isinstance(model, nn.Module):
+        return copy.deepcopy(model)
+    build = _perceptron(hidden) if model is None else _NAMED.get(model) if isinstance(model, str) else model
+    if not callable(build):
+        known = f"Registered: {', '.join(_NAMED)}."
+        raise InvalidParameter("model", model, "to make a network", f"{_HINT} {known}")
+    return _tried("to make a network", build, features, outputs)
 
 
 def _check_outputs(made: nn.Module, features: Any, outputs: int) -> None:

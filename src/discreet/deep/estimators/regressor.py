@@ -24,7 +24,7 @@ def _losses(outputs: Tensor, labels: Tensor) -> Tensor:
     return (outputs[:, 0] - labels).square()
 
 
-class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit-learn has no annotations
+class Regressor(RegressorMixin, NetworkLearner):
     """A network for numbers with scikit-learn's interface, trained with differential privacy.
 
     Formal guarantee: that of `Classifier`. Labels are clipped to public bounds, and moved to [-1, 1] for the network;
@@ -35,7 +35,7 @@ class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit
             function of the number of features (their shape, if `shape` is given) and of outputs, 1, that makes one.
         label_bounds: public limits (low, high) of the labels.
         hidden, epsilon, delta, bounds, size, epochs, batch_size, optimizer, learning_rate, clip, clipping, shape,
-            scaled, physical_batch, neighbours, random_state: as for `Classifier`.
+            scaled, physical_batch, rows_per_unit, neighbours, random_state: as for `Classifier`.
 
     Attributes after `fit`, beside those of `Learner`:
         weights_: of the network, arrays by name.
@@ -65,6 +65,7 @@ class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit
         shape: Any = None,
         scaled: Any = True,
         physical_batch: Any = 256,
+        rows_per_unit: Any = 1,
         neighbours: Any = "add_remove",
         random_state: Any = None,
     ) -> None:
@@ -84,6 +85,7 @@ class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit
         self.shape = shape
         self.scaled = scaled
         self.physical_batch = physical_batch
+        self.rows_per_unit = rows_per_unit
         self.neighbours = neighbours
         self.random_state = random_state
 
@@ -92,7 +94,7 @@ class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit
         self._limits(n_features)
         self._shape(n_features)
         self._label_limits()
-        return self._run(self.epsilon, self.delta).price[0]
+        return self._run(self.epsilon, self.delta).price.event
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Regressor:
         """Fits the model; rows with missing labels count nowhere, missing features are the middle of their bounds."""
@@ -111,7 +113,8 @@ class Regressor(RegressorMixin, NetworkLearner):  # type: ignore[misc]  # scikit
         targets = (np.clip(amounts[known], low, high) - (low + high) / 2) / ((high - low) / 2)
         examples = list(torch.tensor([-0.5, 0.5, 0.25, -0.25]))
         wanted = torch.from_numpy(targets.astype(np.float32))
-        self._train(self._run(self.epsilon, self.delta), _losses, rows[known], wanted, examples, bits, most_steps)
+        run = self._run(self.epsilon, self.delta)
+        self._train(run, _losses, rows[known], wanted, examples=examples, bits=bits, most_steps=most_steps)
         self._account(event, bits)
         return self
 
