@@ -18,12 +18,15 @@ from discreet.curator import Curator
 from discreet.curator.documents import model_documents
 from discreet.curator.observation import engine_of, observed
 from discreet.deep.estimators.private_run import Run
+from discreet.engines import Folder
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
+from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Neighbours, events
 from tests.cases import every
 from tests.curator.clinic import neighbour, visits
 from tests.curator.handing import Listening, apart, curated, handed
 from tests.curator.spies import OPTIONS, Broken, Spy, clinic
+from tests.engines.pictures import png
 from tests.learn.spying import told
 
 WARD = "SELECT age, charge, ward FROM visits"
@@ -158,6 +161,57 @@ def test_several_rows_of_a_person_are_priced() -> None:
     assert model.rows_per_unit == 2
     assert model.event_ == model.plan_event(2)
     assert any("At most 2 row(s) per patient" in note for note in model.notes_)
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def scans(root: Path, people: int = 60) -> Folder:
+    """Pictures of 8 x 8, bright above or below; two of everybody, and some that are none."""
+    for place in range(2 * people):
+        label = ("above", "below")[place % 2]
+        drawn = uniform_below(60, (8, 8, 1), bits=SeededBits(place))
+        drawn[slice(0, 4) if place % 2 == 0 else slice(4, 8)] += 150
+        (root / label).mkdir(exist_ok=True)
+        (root / label / f"p{place // 2}_{place}.png").write_bytes(png(drawn) if place % 17 else b"none")
+    return Folder(path=root, suffix=".png", shape=(1, 8, 8), person=r"(p[0-9]+)_")
+
+
+def test_a_network_learns_from_a_folder(tmp_path: Path) -> None:
+    curator = Curator.for_tests(bits=SeededBits(2))
+    keys = {"label": ["above", "below"]}
+    curator.protect(scans(tmp_path), name="scans", unit="person", keys=keys, budget=BUDGET)
+    estimator = deep.Classifier("cnn", epsilon=8, size=60, batch_size=20, epochs=10)
+    model = curator.fit(estimator, "SELECT image, label FROM scans", target="label")
+    assert (model.shape, model.bounds, model.columns_) == ((1, 8, 8), (0.0, 255.0), ["image"])
+    bright, dark = np.full(32, 180.0), np.full(32, 30.0)
+    assert list(model.predict([np.r_[bright, dark], np.r_[dark, bright]])) == ["above", "below"]
+    again = curator.fit(estimator, "SELECT image, label FROM scans", target="label")
+    assert (again.replayed_, again.event_) == (True, model.event_)
+
+
+def test_texts_are_given_as_bytes_to_an_embedding(tmp_path: Path) -> None:
+    """Their numbers are words as they are, if they are not moved to [-1, 1]."""
+
+    class Words(nn.Module):
+        def __init__(self, features: Any, outputs: int) -> None:
+            super().__init__()
+            self.words, self.last = nn.Embedding(256, 4), nn.Linear(4 * features[0], outputs)
+
+        def forward(self, x: Any) -> Any:
+            return self.last(self.words(x.round().long()).flatten(1))
+
+    deep.register_model("words_for_tests", Words)
+    for place in range(40):
+        label = ("no", "yes")[place % 2]
+        (tmp_path / label).mkdir(exist_ok=True)
+        (tmp_path / label / f"{place}.txt").write_text(f"{label}, é {place}")
+    curator = Curator.for_tests(bits=SeededBits(2))
+    source = Folder(path=tmp_path, suffix=".txt", shape=(6,))
+    curator.protect(source, name="notes", keys={"label": ["no", "yes"]}, budget=BUDGET)
+    estimator = deep.Classifier("words_for_tests", epsilon=8, size=40, batch_size=20, epochs=20, scaled=False)
+    model = curator.fit(estimator, "SELECT text, label FROM notes", target="label")
+    assert list(model.predict(np.array([list(b"yes, 1"), list(b"no, 12")]))) == ["yes", "no"]
 
 
 # --------------------------------------------------------------------------------------------- failures, refusals

@@ -114,6 +114,7 @@ class Trainer:
             schemas=self._catalog.schemas,
             salt=self._salt(account),
             private=self._releaser.bits.private,
+            folders=self._catalog.folders,
         )
         check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         state = self._book.account(account)
@@ -146,8 +147,8 @@ class Trainer:
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
-            features=training.names,
-            limits=training.limits,
+            features=tuple(name for name, _ in training.shown),
+            limits=tuple(limits for _, limits in training.shown),
             classes=training.classes,
             event=training.event,
             cost=prices(training.charge, balance.total, account.neighbours).spent(balance.total),
@@ -228,7 +229,7 @@ class Trainer:
 
 def _told(model: Any, training: TrainingPlan, remaining: Remaining, cost: Loss | None) -> Any:
     """The model with what this call is about."""
-    model.columns_ = list(training.names)
+    model.columns_ = [name for name, _ in training.shown]
     model.cost_ = remaining.loss * 0 if cost is None else cost
     model.remaining_ = remaining
     model.replayed_ = cost is None

@@ -18,6 +18,7 @@ from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.measurement_plan import ChargeRequest
 from discreet.curator.training.features import Feature, Labels, Number, Target
+from discreet.curator.training.file_columns import FileNumbers
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.errors import InternalError
 from discreet.learn.base import spent
@@ -97,6 +98,15 @@ class TrainingPlan:
         return tuple(pair for feature in self.features for pair in feature.limits)
 
     @property
+    def shown(self) -> tuple[tuple[str, tuple[float, float]], ...]:
+        """The features as people are told of them, with their limits: the many numbers of a file are one."""
+        found: list[tuple[str, tuple[float, float]]] = []
+        for feature in self.features:
+            names = (feature.name,) if isinstance(feature, FileNumbers) else feature.names
+            found += zip(names, feature.limits[: len(names)], strict=True)
+        return tuple(found)
+
+    @property
     def classes(self) -> tuple[Value, ...] | None:
         """Public classes of the target."""
         return self.target.classes if isinstance(self.target, Labels) else None
@@ -143,12 +153,26 @@ class TrainingPlan:
         if self.neighbours is Neighbours.ADD_REMOVE:
             counted[self._made_up] = counted.get(self._made_up, 0) + 1
         X, y = self._decoded(list(counted))
-        parts = order_codes(X) if self.raw else list(X.T)
+        parts = order_codes(X) if self.raw else self._order(list(counted), X)
         columns = [*parts, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
         order = np.lexsort(columns)
         places = np.repeat(order, np.fromiter(counted.values(), dtype=np.int64, count=len(counted))[order])
         rows = X.iloc[places].reset_index(drop=True) if self.raw else X[places]
         return rows, None if y is None else y[places]
+
+    def _order(self, keys: Sequence[tuple[Value, ...]], X: NDArray[np.float64]) -> list[NDArray[Any]]:
+        """What rows are sorted by: their numbers, and the names of files for what is in them."""
+        parts: list[NDArray[Any]] = []
+        start = 0
+        for place, feature in enumerate(self.features):
+            end = start + len(feature.names)
+            if isinstance(feature, FileNumbers):
+                names = [str(key[place] or "") for key in keys]
+                parts.append(np.unique(np.array(names, dtype=object), return_inverse=True)[1])
+            else:
+                parts += list(X[:, start:end].T)
+            start = end
+        return parts
 
     @property
     def _made_up(self) -> tuple[Value, ...]:
@@ -232,12 +256,14 @@ class TrainingPlan:
             people = self.rows.schema.people or "unit"
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
             said.append(nobodys(people, "learned from"))
+        if any(isinstance(feature, FileNumbers) for feature in self.features):
+            said.append("Files are read as numbers of their declared shape, clipped; one that cannot be is a blank.")
         if any(isinstance(feature, Number) for feature in self.features):
             missing = (
                 "stay missing until a step or the learner says what they mean" if self.raw else "count as the middle"
             )
             said.append(f"Numbers are clipped to public limits; missing ones {missing}.")
-        if any(not isinstance(feature, Number) for feature in self.features):
+        if any(not isinstance(feature, Number | FileNumbers) for feature in self.features):
             said.append(
                 "Texts are encoded by the categories of public steps; any other text is none of them."
                 if self.raw

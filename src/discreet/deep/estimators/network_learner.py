@@ -49,6 +49,7 @@ class NetworkLearner(Learner):
     """
 
     accounts_rows_per_unit: ClassVar[bool] = True
+    most_features: ClassVar[int] = MOST_INPUTS
 
     hints_of_plain_data: ClassVar[dict[str, str]] = {"model": _NAME}
 
