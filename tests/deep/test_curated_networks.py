@@ -298,6 +298,31 @@ def test_what_is_refused_costs_nothing(estimator: Any, name: str) -> None:
         assert caught.value.name == name
 
 
+def test_an_account_of_replaced_rows_is_refused() -> None:
+    curator = Curator.for_tests(engine=Spy(), bits=SeededBits(1))
+    facts: dict[str, Any] = {"types": {"a": "float", "b": "bool"}, "bounds": {"a": (0, 1)}, "neighbours": "replace"}
+    curator.protect([{"a": 0.5, "b": True}], name="visits", budget=BUDGET, **facts)
+    with pytest.raises(InvalidParameter) as caught:
+        curator.fit(network(), "SELECT a, b FROM visits", target="b")
+    assert (caught.value.name, charges(curator)) == ("neighbours", 0)
+
+
+def test_classes_are_found_for_a_part_of_the_budget() -> None:
+    curator, _ = spied()
+    model = curator.fit(network(delta=1e-5), "SELECT age, charge, kind FROM visits", target="kind")
+    assert isinstance(model.event_, events.Composed)
+    assert len(model.classes_) >= 1
+
+
+def test_a_pipeline_that_ends_in_a_network() -> None:
+    curator, _ = spied()
+    scaler = learn.StandardScaler(epsilon=1, delta=1e-6)
+    pipeline = learn.Pipeline([("scaler", scaler), ("network", network(bounds=(-3, 3)))])
+    model = curator.fit(pipeline, WARD, target="ward")
+    assert model.predict([[30, 100.0]])[0] in "ABC"
+    assert isinstance(model.event_, events.Composed)
+
+
 def test_a_column_without_bounds_is_refused() -> None:
     curator, spy = spied(bounds={"age": (0, 120)})
     with pytest.raises(Exception, match="charge"):

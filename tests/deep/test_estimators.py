@@ -159,6 +159,31 @@ def test_a_mutant_that_does_not_clip_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     assert max(moves("Classifier", X, X[:-1], physical_batch=256)) > most
 
 
+class Keeping(nn.Module):
+    """Keeps rows where nobody adds noise, once it was called more often than it is checked."""
+
+    def __init__(self, features: int, outputs: int) -> None:
+        super().__init__()
+        self.layer, self.frozen = nn.Linear(features, outputs), nn.Linear(features, 1).requires_grad_(False)
+        self.register_buffer("kept", torch.zeros(features))
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        if self.calls > 8:
+            self.kept.copy_(x[0])
+            with torch.no_grad():
+                self.frozen.weight.copy_(x[:1])
+        return self.layer(x)
+
+
+def test_a_network_that_keeps_rows_releases_none() -> None:
+    model = fitted("Classifier", model=Keeping, epochs=10)
+    assert not model.weights_["kept"].any()
+    assert not any(np.allclose(model.weights_["frozen.weight"], np.float32(row / 3)) for row in X)
+    assert set(model.weights_) == {"kept", "layer.weight", "layer.bias", "frozen.weight", "frozen.bias"}
+
+
 @each
 def test_neighbours_have_models_of_one_shape(kind: str) -> None:
     y = target(kind)

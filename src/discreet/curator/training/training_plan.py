@@ -216,9 +216,10 @@ class TrainingPlan:
     def promised(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
         """Returns the plan with the charge that takes the smaller share of a budget that nobody has used."""
         sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
-        if not sampled or not getattr(budget, "delta", 0):  # a budget without a delta cannot pay a promise with one
-            return self
         learner = self.learner
+        known = {"epsilon", "delta"} <= learner.get_params(deep=False).keys()  # of a pipeline each learner has its own
+        if not sampled or not known or not getattr(budget, "delta", 0):  # such a budget cannot pay a promise with one
+            return self
         cost: Any = spent(self.event, learner.epsilon, learner.delta, neighbours)
         promise = Approx(cost.epsilon, cost.delta)
         cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from discreet import check
 from discreet.deep.clipping import ClipRule, Flat, Normalised, PerLayer
-from discreet.deep.estimators.networks import network, weights_of, with_weights
+from discreet.deep.estimators.networks import network, with_weights
 from discreet.deep.estimators.private_run import Loss, Run
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
@@ -153,7 +153,7 @@ class NetworkLearner(Learner):
         most_steps: int | None,
     ) -> None:
         """Keeps the weights of a network after a run; `examples` are targets of public rows."""
-        trained = run.train(
+        self.weights_ = run.train(
             lambda: self._build(self._outputs),
             loss,
             self._inputs(X),
@@ -162,7 +162,6 @@ class NetworkLearner(Learner):
             bits=bits,
             most_steps=most_steps,
         )
-        self.weights_ = weights_of(trained)
 
     def _predicted(self, X: Any) -> Floats:
         """What the network gives for rows, a row for each."""

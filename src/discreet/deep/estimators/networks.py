@@ -154,8 +154,17 @@ def _small_cnn(shape: Any, outputs: int) -> nn.Module:
 register_model("cnn", _small_cnn)
 
 
+def public_state(made: nn.Module) -> dict[str, Any]:
+    """Returns all of a network that no noisy step changes, as arrays by name: buffers, and parameters that are frozen.
+
+    Copied before a run, it takes the place of what a network itself has written there while it saw rows.
+    """
+    trained = {name for name, parameter in made.named_parameters() if parameter.requires_grad}
+    return {name: array for name, array in weights_of(made).items() if name not in trained}
+
+
 def weights_of(made: nn.Module) -> dict[str, Any]:
-    """Returns everything that a network has learned, as arrays by name."""
+    """Returns the state of a network, as arrays by name."""
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in made.state_dict().items()}
 
 

@@ -23,7 +23,7 @@ from torch.utils.data import TensorDataset
 
 from discreet import accounting, check
 from discreet.deep.clipping import ClipRule, clip_rule
-from discreet.deep.estimators.networks import own_numbers
+from discreet.deep.estimators.networks import own_numbers, public_state, weights_of
 from discreet.deep.private_trainer import Trainer
 from discreet.errors import InternalError, InvalidParameter
 from discreet.noise import Bits, uniform_below
@@ -117,8 +117,8 @@ class Run:
         examples: list[Any],
         bits: Bits,
         most_steps: int | None = None,
-    ) -> nn.Module:
-        """Returns a trained network.
+    ) -> dict[str, Any]:
+        """Returns the weights of a trained network, arrays by name; what no noisy step has changed is as it was.
 
         Random numbers of PyTorch, for first weights and dropout, have a seed that is drawn here, and others' are left
         alone; none of them protects anybody.
@@ -138,6 +138,7 @@ class Run:
         price = self.price
         with own_numbers(uniform_below(1 << 62, bits=bits)):
             network = build().float().train()
+            before = public_state(network)
             trainer = self._trainer(network, TensorDataset(rows, targets), price.noise, examples, bits)
             with trainer:
                 if trainer.planned_event != price.planned:
@@ -146,7 +147,7 @@ class Run:
                     if most_steps is not None and trainer.taken > most_steps:
                         break
                     trainer.step(loss(network(inputs), wanted))
-        return network
+        return weights_of(network) | before
 
     def _trainer(self, network: nn.Module, data: TensorDataset, noise: Fraction, examples: Any, bits: Bits) -> Trainer:
         optimizer = OPTIMIZERS[self.optimizer][0](network.parameters(), lr=self.learning_rate)
