@@ -208,6 +208,53 @@ def test_counts_of_files_are_questions_like_others(tmp_path: Path) -> None:
     assert len(answer) == 2
 
 
+# ---------------------------------------------------------------------------------------------------------- a file
+
+
+DECLARED = """
+[budgets.scans]
+epsilon = 10
+delta = 1e-4
+[tables.scans]
+source = "scans"
+unit = "person"
+keys = { label = ["cat", "dog"] }
+files = { suffix = ".png", shape = [1, 2, 3], bounds = [0, 255], person = "([a-z]+)_" }
+"""
+
+
+def test_a_folder_is_declared_in_a_file(tmp_path: Path) -> None:
+    filled(tmp_path / "scans")
+    (tmp_path / "discreet.toml").write_text(DECLARED)
+    with Curator.from_config(tmp_path / "discreet.toml") as curator:
+        model = curator.fit(learner(), ROWS, target="label")
+        assert (model.columns_, model.private_) == (["image"], True)
+    with Curator.from_config(tmp_path / "discreet.toml", opening=False) as curator:
+        assert curator.fit(learner(), ROWS, target="label").replayed_
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "name"),
+    [
+        ('"scans"\nunit', '"nowhere"\nunit', "tables.scans.source"),
+        ('suffix = ".png", ', "", "tables.scans.files.suffix"),
+        ('".png"', '".jpg"', "tables.scans.files.suffix"),
+        ("[1, 2, 3]", "[1, 2]", "tables.scans.files.shape"),
+        ("[1, 2, 3]", '"1"', "tables.scans.files.shape"),
+        ("[0, 255]", "[255, 0]", "tables.scans.files.bounds"),
+        ("person = ", "persons = ", "tables.scans.files.persons"),
+        ("([a-z]+)_", "[a-z]+_", "tables.scans.files.person"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(tmp_path: Path, written: str, instead: str, name: str) -> None:
+    (tmp_path / "scans").mkdir()
+    (tmp_path / "discreet.toml").write_text(DECLARED.replace(written, instead))
+    with pytest.raises(InvalidParameter) as caught:
+        Curator.from_config(tmp_path / "discreet.toml")
+    assert caught.value.name == name
+    assert not (tmp_path / "discreet.ledger").exists()
+
+
 # ------------------------------------------------------------------------------------------------------------ refusals
 
 
