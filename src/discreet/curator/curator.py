@@ -406,7 +406,7 @@ class Curator:
         bounds, keys and limits may be declared anew with `change`; who is protected never (`ledger.redeclaration`).
 
         Args:
-            source: what the engine can read: a path, a frame, the address of a table of a server.
+            source: what the engine can read: a path, a frame, a `Folder` of files, the address of a table of a server.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that tells whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.

@@ -11,6 +11,7 @@ Ramdas, Rogers, Wu 2023).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -197,6 +198,25 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
         hint = f"A budget of {budget} has no price for it; open the account with a rho or a delta."
         raise UnsupportedEvent(event, "This account", hint)
     return Tallies(dict(sorted(found.items())))
+
+
+def share_of(event: Event, budget: Loss, neighbours: Neighbours) -> float:
+    """Returns which share of a budget of which nothing is spent one event takes, by the rule that asks the least.
+
+    >>> from discreet.privacy.events import Approx
+    >>> share_of(Approx(1, "1e-7"), ApproxDP(4, "1e-6"), Neighbours.ADD_REMOVE)
+    0.25
+    """
+    price = prices(event, budget, neighbours)
+    shares: list[Fraction | float] = [math.inf]
+    for kind, _, caps in _limits(budget):
+        spent = price.sums[kind]
+        if spent is not None:
+            pairs = zip(spent, caps, strict=True)
+            shares.append(
+                max(Fraction(*paid) / Fraction(*cap) if cap[0] else (math.inf if paid[0] else 0) for paid, cap in pairs)
+            )
+    return float(min(shares))
 
 
 def loss(currency: type[Loss], spent: Amounts) -> Loss:

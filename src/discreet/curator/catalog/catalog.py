@@ -17,6 +17,7 @@ from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
+from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.ledger.redeclaration import differences
@@ -26,7 +27,7 @@ from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import PerUnit, Windowed, children, tables
-from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.schema import Files, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.progress import stage
@@ -147,6 +148,8 @@ class Catalog:
             domain=domain,
             most_rows=most_rows,
         )
+        if isinstance(source, Folder):
+            schema = self._with_files(schema, source)
         origin = self._origin_with_one_budget(name, source, account, identity)
         self._engine.register(name, source, columns)
         try:
@@ -158,6 +161,26 @@ class Catalog:
         self._sources[name] = source, columns
         pays = Terms.of(1, None, self._book.account(account).budget).delta > 0
         self._protected[name] = replace(schema, private_groups=pays)
+
+    def _with_files(self, schema: TableSchema, folder: Folder) -> TableSchema:
+        """The schema of a folder, which may not lie in another account's, nor that in it: files would be paid twice.
+
+        Raises:
+            InvalidParameter: if it does.
+        """
+        for table, known in self.folders.items():
+            if self._accounts[table] != schema.account and (known.holds(folder) or folder.holds(known)):
+                hint = f"Pass account={self._accounts[table]!r} to share its budget."
+                told = f"to have no files of table {table!r}, which have a budget"
+                raise InvalidParameter("source", str(folder.root), told, hint)
+        files = Files(schema.name, folder.sides, *folder.limits, folder.suffix)
+        column = replace(schema.columns[folder.file_column], files=files)
+        return replace(schema, columns={**schema.columns, column.name: column})
+
+    @property
+    def folders(self) -> dict[str, Folder]:
+        """The protected tables that are folders of files."""
+        return {name: source for name, (source, _) in self._sources.items() if isinstance(source, Folder)}
 
     def _attach(
         self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin, replacing: str | None

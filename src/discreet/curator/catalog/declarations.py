@@ -234,6 +234,9 @@ def _declaration(same: _Same) -> str:
         "name": schema.name,
         "unit": _unit(schema),
     }
+    files = {column.name: str(column.files) for column in schema.stored.values() if column.files is not None}
+    if files:  # other declarations are written as they always were
+        fields["files"] = files
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 

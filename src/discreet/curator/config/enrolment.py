@@ -16,6 +16,7 @@ from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
+from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter
 from discreet.ledger import AnchoredBook, Book, Role, is_there, require_there
 from discreet.ledger.serialization import write_loss
@@ -159,7 +160,7 @@ def register(registry: Registry, public: PublicTable) -> None:
 
 def _protect(catalog: Catalog, table: Table, budget: Loss | None, replacing: str | None = None) -> None:
     catalog.protect(
-        str(table.source),
+        _folder(table) or str(table.source),
         name=table.name,
         unit=table.unit,
         account=table.account,
@@ -167,6 +168,17 @@ def _protect(catalog: Catalog, table: Table, budget: Loss | None, replacing: str
         replacing=replacing,
         **table.declared,
     )
+
+
+def _folder(table: Table) -> Folder | None:
+    """The folder that a table is; None if it is none."""
+    if table.files is None:
+        return None
+    try:
+        return Folder(path=table.source, **table.files)
+    except InvalidParameter as error:
+        key = "source" if error.name == "path" else f"files.{error.name}"
+        raise InvalidParameter(key, error.value, error.condition, error.hint) from None
 
 
 def _check_budget(account: str, declared: Loss, present: Loss) -> None:
@@ -209,6 +221,8 @@ def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None
     if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
         return
     with naming(place):
+        if isinstance(table, Table) and _folder(table) is not None:
+            return
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
         look = (

@@ -29,13 +29,17 @@ Read = Callable[[str, Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table to protect; `declared` holds the arguments of `Curator.protect` as they were written."""
+    """A table to protect; `declared` holds the arguments of `Curator.protect`, and `files` those of a folder of files.
+
+    Both are as they were written.
+    """
 
     name: str
     source: Path | str
     account: str
     unit: str | tuple[str, ...] | None
     declared: Mapping[str, Any]
+    files: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +178,7 @@ def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
         source=_located(fields.pop("source"), folder),
         account=fields.pop("account", ""),
         unit=None if unit == EACH_ROW else unit,
+        files=fields.pop("files", None),
         declared=fields,
     )
 
@@ -332,6 +337,12 @@ def _list(place: str, value: Any) -> list[Any]:
     return value
 
 
+def _files(place: str, value: Any) -> dict[str, Any]:
+    """What is told of the files of a folder."""
+    readers: dict[str, Read] = {**dict.fromkeys(("suffix", "person", "column"), _text), "shape": _list, "bounds": _list}
+    return _required(place, _fields(place, value, readers), "suffix", "shape")
+
+
 def _count(place: str, value: Any) -> int:
     return check.integer(at_least=1, **{place: value})
 
@@ -359,9 +370,12 @@ _TABLE: Mapping[str, Read] = {
     "types": _texts,
     **dict.fromkeys(("bounds", "domain"), _lists),
     "keys": _keys,
+    "files": _files,
 }
 _PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
     "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',
+    "suffix": 'Say how names of files end, like suffix = ".png".',
+    "shape": "Say which shape all files have, like shape = [1, 28, 28]: channels, height and width.",
 }

@@ -44,10 +44,11 @@ def read_learner(learner: str, parameters: Given) -> Any:
     Raises:
         InvalidParameter: if there is no such learner, or anything about a parameter is not understood.
     """
-    known = _store().kinds()
-    if learner not in known:
-        raise InvalidParameter("learner", learner, "to be a learner of discreet.learn", f"Known: {', '.join(known)}.")
-    own, mark = signature(known[learner]).parameters, _plain().MARK
+    kind = _store().kind_named(learner)
+    if kind is None:
+        known = f"Known: {', '.join(_store().known_names())}."
+        raise InvalidParameter("learner", learner, "to be a learner of discreet.learn", known)
+    own, mark = signature(kind).parameters, _plain().MARK
     for name in parameters:
         if name not in own:
             hint = f"Known: {', '.join(own)}."

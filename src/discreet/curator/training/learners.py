@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
+from discreet.curator.training.file_columns import FileNumbers, files_of
 from discreet.curator.training.pipeline_columns import column_features, complete, pipeline_of, takes_columns
 from discreet.curator.training.training_plan import TrainingPlan
+from discreet.engines.folders.folder import Folder
 from discreet.errors import InvalidParameter
 from discreet.learn import GridSearchCV
 from discreet.learn.persistence.store import fresh, name_of, parameters, write_parameters
@@ -41,6 +43,7 @@ def training(
     schemas: Mapping[str, TableSchema],
     salt: str,
     private: bool,
+    folders: Mapping[str, Folder],
 ) -> TrainingPlan:
     """Returns a fit that can be paid.
 
@@ -53,6 +56,7 @@ def training(
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
         private: whether the fit protects somebody, so that no seed may be given.
+        folders: the protected tables that are folders of files.
 
     Raises:
         InvalidParameter: if the learner or its parameters are refused.
@@ -63,8 +67,11 @@ def training(
     _check_number_of_rows(learner, rows, rows_per_unit)
     columns, aim = _split(learner, rows, target)
     pipeline, raw = pipeline_of(learner), takes_columns(learner)
-    made = column_features(pipeline, columns, rows) if pipeline and raw else _features(learner, columns, rows)
-    features = tuple(made)
+    if pipeline and raw:
+        _refuse_files(columns, rows)
+        features = tuple(column_features(pipeline, columns, rows))
+    else:
+        features = tuple(_features(learner, columns, rows, folders))
     goal = _target(learner, aim, rows)
     known = None if pipeline else features
     notes = [note for one in _all(learner) for note in _filled(one, known, goal, rows.schema.neighbours)]
@@ -161,15 +168,27 @@ def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[R
     return columns, aim
 
 
-def _features(learner: Any, columns: Sequence[RowColumn], rows: TrainingRows) -> Iterator[Feature]:
+def _refuse_files(columns: Sequence[RowColumn], rows: TrainingRows) -> None:
+    for column in columns:
+        if column.schema.files is not None:
+            rows.source.refuse("A pipeline takes values, and no files.", "Fit a learner without one.", column.at)
+
+
+def _features(
+    learner: Any, columns: Sequence[RowColumn], rows: TrainingRows, folders: Mapping[str, Folder]
+) -> Iterator[Feature]:
     norm = next((each for one in _all(learner) if (each := getattr(one, "norm_bound", None)) is not None), None)
     length = None if norm is None else check.positive(norm_bound=norm)
     place = 0
     for column in columns:
-        feature = feature_of(column, rows.source, own=_own_limits(learner, place, column.name), norm=length)
+        files = files_of(column, rows.source, folders)
+        own = _own_limits(learner, place, column.name) if files is None else None
+        feature = files or feature_of(column, rows.source, own=own, norm=length)
         place += len(feature.names)
-        if place > MOST_FEATURES:
-            reason = f"A learner takes at most {MOST_FEATURES} features, and each public key is one."
+        if place > getattr(type(learner), "most_features", MOST_FEATURES):
+            reason = (
+                f"This learner takes at most {MOST_FEATURES} features, and each public key or number of a file is one."
+            )
             rows.source.refuse(reason, "Select fewer columns.", column.at)
         yield feature
 
@@ -213,6 +232,8 @@ def _filled(
         yield from _related(learner, neighbours)
     if features is not None and "bounds" in known:
         yield from _bounded(learner, features, known["bounds"], known.get("norm_bound"))
+    if features is not None and "shape" in known and known["shape"] is None:
+        yield from _shaped(learner, features)
     if isinstance(target, Labels) and "classes" in known and target.classes is not None:
         if known["classes"] is None:
             yield "classes= are the public keys of the target."
@@ -221,6 +242,14 @@ def _filled(
     if name is not None and target is not None and not isinstance(target, Labels):
         learner.set_params(**{name: target.number.limits[0]})
         yield f"{name}= are the declared bounds of the target."
+
+
+def _shaped(learner: Any, features: Sequence[Feature]) -> Iterator[str]:
+    """Gives a learner that takes examples of a shape that of its files, if it is given nothing else."""
+    (only, *others) = features
+    if isinstance(only, FileNumbers) and not others:
+        learner.set_params(shape=only.files.shape)
+        yield "shape= is the declared shape of the files."
 
 
 def _bounded(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -> Iterator[str]:
@@ -236,6 +265,11 @@ def _bounded(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -
         yield "bounds= are the declared bounds of the columns, 0 and 1 for keys."
     else:
         return
+    if not own and any(isinstance(one, FileNumbers) for one in features):
+        ends = {pair for one in features for pair in one.limits}
+        if len(ends) == 1:  # one pair stands for all of thousands
+            learner.set_params(bounds=ends.pop())
+            return
     pairs = [own.get(name, pair) for one in features for name, pair in zip(one.names, one.limits, strict=True)]
     learner.set_params(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
 

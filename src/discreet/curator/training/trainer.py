@@ -114,9 +114,11 @@ class Trainer:
             schemas=self._catalog.schemas,
             salt=self._salt(account),
             private=self._releaser.bits.private,
+            folders=self._catalog.folders,
         )
         check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
-        return replace(found, sql=question)
+        state = self._book.account(account)
+        return replace(found, sql=question).promised(state.budget, state.neighbours)
 
     def fit(self, training: TrainingPlan, *, analyst: str, key: str | None, project: str) -> Any:
         """Returns the fitted learner; see `Curator.fit`."""
@@ -141,15 +143,15 @@ class Trainer:
         balance, learner = self._book.balance(account.name), training.learner
         free, refusal = self._kept(training) is not None, None
         if not free:
-            refusal = self._book.refusal(account.name, training.event, analyst=analyst, project=project)
+            refusal = self._book.refusal(account.name, training.charge, analyst=analyst, project=project)
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
-            features=training.names,
-            limits=training.limits,
+            features=tuple(name for name, _ in training.shown),
+            limits=tuple(limits for _, limits in training.shown),
             classes=training.classes,
             event=training.event,
-            cost=prices(training.event, balance.total, account.neighbours).spent(balance.total),
+            cost=prices(training.charge, balance.total, account.neighbours).spent(balance.total),
             remaining=balance.remaining.loss,
             notes=training.notes,
             free=free,
@@ -189,8 +191,8 @@ class Trainer:
     def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
         """Returns a model as text; the charge may be one of another version, if it pays for what this one releases."""
         account = self._book.account(training.account)
-        asked, paid = (prices(each, account.budget, account.neighbours) for each in (training.event, receipt.event))
-        if training.event != receipt.event and not asked.covered(paid):
+        asked, paid = (prices(each, account.budget, account.neighbours) for each in (training.charge, receipt.event))
+        if training.charge != receipt.event and not asked.covered(paid):
             raise InternalError("A fit costs more than its charge.")
         stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
@@ -227,7 +229,7 @@ class Trainer:
 
 def _told(model: Any, training: TrainingPlan, remaining: Remaining, cost: Loss | None) -> Any:
     """The model with what this call is about."""
-    model.columns_ = list(training.names)
+    model.columns_ = [name for name, _ in training.shown]
     model.cost_ = remaining.loss * 0 if cost is None else cost
     model.remaining_ = remaining
     model.replayed_ = cost is None

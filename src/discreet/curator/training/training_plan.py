@@ -7,29 +7,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.measurement_plan import ChargeRequest
 from discreet.curator.training.features import Feature, Labels, Number, Target
+from discreet.curator.training.file_columns import FileNumbers
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
+from discreet.ledger.tallies import share_of
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import nobodys
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.schema import TableSchema
-from discreet.privacy import Neighbours
-from discreet.privacy.events import Event
+from discreet.privacy import Loss, Neighbours
+from discreet.privacy.events import Approx, Event, PoissonSampled
 from discreet.sql.training_rows import TrainingRows
 
 VERSION = 1
@@ -52,6 +55,7 @@ class TrainingPlan:
         schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
         raw: whether the learner is a pipeline that takes columns as they are, in a table with their names.
+        promise: what the event amounts to, where that is what the account is charged with; see `charge`.
     """
 
     rows: TrainingRows
@@ -65,6 +69,7 @@ class TrainingPlan:
     schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
     raw: bool = False
+    promise: Approx | None = None
     sql: str = field(default="", repr=False)
 
     @property
@@ -91,6 +96,15 @@ class TrainingPlan:
     def limits(self) -> tuple[tuple[float, float], ...]:
         """The limits of the features, in order."""
         return tuple(pair for feature in self.features for pair in feature.limits)
+
+    @property
+    def shown(self) -> tuple[tuple[str, tuple[float, float]], ...]:
+        """The features as people are told of them, with their limits: the many numbers of a file are one."""
+        found: list[tuple[str, tuple[float, float]]] = []
+        for feature in self.features:
+            names = (feature.name,) if isinstance(feature, FileNumbers) else feature.names
+            found += zip(names, feature.limits[: len(names)], strict=True)
+        return tuple(found)
 
     @property
     def classes(self) -> tuple[Value, ...] | None:
@@ -139,12 +153,26 @@ class TrainingPlan:
         if self.neighbours is Neighbours.ADD_REMOVE:
             counted[self._made_up] = counted.get(self._made_up, 0) + 1
         X, y = self._decoded(list(counted))
-        parts = order_codes(X) if self.raw else list(X.T)
+        parts = order_codes(X) if self.raw else self._order(list(counted), X)
         columns = [*parts, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
         order = np.lexsort(columns)
         places = np.repeat(order, np.fromiter(counted.values(), dtype=np.int64, count=len(counted))[order])
         rows = X.iloc[places].reset_index(drop=True) if self.raw else X[places]
         return rows, None if y is None else y[places]
+
+    def _order(self, keys: Sequence[tuple[Value, ...]], X: NDArray[np.float64]) -> list[NDArray[Any]]:
+        """What rows are sorted by: their numbers, and the names of files for what is in them."""
+        parts: list[NDArray[Any]] = []
+        start = 0
+        for place, feature in enumerate(self.features):
+            end = start + len(feature.names)
+            if isinstance(feature, FileNumbers):
+                names = [str(key[place] or "") for key in keys]
+                parts.append(np.unique(np.array(names, dtype=object), return_inverse=True)[1])
+            else:
+                parts += list(X[:, start:end].T)
+            start = end
+        return parts
 
     @property
     def _made_up(self) -> tuple[Value, ...]:
@@ -176,11 +204,33 @@ class TrainingPlan:
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
     @property
+    def charge(self) -> Event:
+        """What the account is charged with: the event of the fit, or an epsilon and a delta that it satisfies.
+
+        Both describe all that is released. Filters of accounts have no use for the sampling of rows, so that hundreds
+        of Gaussians on small samples would cost as if they were of all rows; as a whole they cost what the learner was
+        given, by their distribution of privacy losses.
+        """
+        return self.event if self.promise is None else self.promise
+
+    def promised(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
+        """Returns the plan with the charge that takes the smaller share of a budget that nobody has used."""
+        sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
+        learner = self.learner
+        known = {"epsilon", "delta"} <= learner.get_params(deep=False).keys()  # of a pipeline each learner has its own
+        if not sampled or not known or not getattr(budget, "delta", 0):  # such a budget cannot pay a promise with one
+            return self
+        cost: Any = spent(self.event, learner.epsilon, learner.delta, neighbours)
+        promise = Approx(cost.epsilon, cost.delta)
+        cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)
+        return replace(self, promise=promise) if cheaper else self
+
+    @property
     def request(self) -> ChargeRequest:
         """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
         return ChargeRequest(
             account=self.account,
-            event=self.event,
+            event=self.charge,
             question=self.question,
             replay_key=self.replay_key,
             terms="",
@@ -207,16 +257,22 @@ class TrainingPlan:
             people = self.rows.schema.people or "unit"
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
             said.append(nobodys(people, "learned from"))
+        if any(isinstance(feature, FileNumbers) for feature in self.features):
+            said.append("Files are read as numbers of their declared shape, clipped; one that cannot be is a blank.")
         if any(isinstance(feature, Number) for feature in self.features):
             missing = (
                 "stay missing until a step or the learner says what they mean" if self.raw else "count as the middle"
             )
             said.append(f"Numbers are clipped to public limits; missing ones {missing}.")
-        if any(not isinstance(feature, Number) for feature in self.features):
+        if any(not isinstance(feature, Number | FileNumbers) for feature in self.features):
             said.append(
                 "Texts are encoded by the categories of public steps; any other text is none of them."
                 if self.raw
                 else "Texts are features of their public keys; any other text is none of them."
+            )
+        if self.promise is not None:
+            said.append(
+                "The account is charged with the epsilon and the delta of the whole fit, less than its steps cost."
             )
         if self.where is not None:
             said.append("Rows without a target are left out.")
@@ -249,7 +305,7 @@ class TrainingPlan:
             number = self.target.number
             y = self.target.decode([number.low if place % 2 else number.high for place in range(REHEARSED)])
         with in_an_account():
-            model = learner.fit(X) if y is None else learner.fit(X, y)
+            model = learner.fit(X) if y is None else getattr(learner, "rehearse", learner.fit)(X, y)
         if not finds and model.event_ != self.event:
             raise InternalError(f"{type(learner).__name__} released something else than it planned.")
         from_json(to_json(model))

@@ -22,6 +22,7 @@ from typing import Any
 from discreet.engines.base import text_of
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.folders.folder import Folder
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
 from discreet.plan.model.types import Type
@@ -203,6 +204,8 @@ def files_of(source: Any) -> dict[str, str]:
     Raises:
         InvalidParameter: if a file is not there.
     """
+    if isinstance(source, Folder):
+        return source.origins
     if isinstance(source, FileTable):
         table = f"#{source.schema}.{source.table}".casefold()  # DuckDB does not tell letter cases apart
         return {f"{path}{table}": f"{file}{table}" for path, file in _found([source.path]).items()}

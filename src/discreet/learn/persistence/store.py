@@ -15,6 +15,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from discreet import lazy
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.persistence.plain_data import MARK, read, refuse, write
@@ -36,6 +37,9 @@ ADDED = frozenset(("class_weight", "weight_bound"))
 
 _FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _ROOM = "discreet.learn"
+_LATE = {"deep.Classifier": "Classifier", "deep.Regressor": "Regressor"}
+_LATE_ROOM = "discreet.deep"
+"""Learners that need another extra, by the names under which they are kept; loaded when one of them is named."""
 
 
 def kinds() -> dict[str, type[Any]]:
@@ -43,6 +47,23 @@ def kinds() -> dict[str, type[Any]]:
     room = importlib.import_module(_ROOM)
     found = {name: getattr(room, name) for name in room.__all__}
     return {name: kind for name, kind in found.items() if _is_learner(kind)}
+
+
+def known_names() -> tuple[str, ...]:
+    """Returns the names under which learners are kept."""
+    return (*kinds(), *_LATE)
+
+
+def kind_named(name: object) -> type[Any] | None:
+    """Returns the learner of a name; None if there is none.
+
+    Raises:
+        MissingExtra: if it needs what is not installed.
+    """
+    if isinstance(name, str) and name in _LATE:
+        found: type[Any] = getattr(lazy.load(_LATE_ROOM, "A deep model"), _LATE[name])
+        return found
+    return kinds().get(name) if isinstance(name, str) else None
 
 
 def _is_learner(kind: object) -> bool:
@@ -64,7 +85,10 @@ def name_of(model: object) -> str:
     for name, kind in kinds().items():
         if type(model) is kind:
             return name
-    hint = f"Pass one of {', '.join(kinds())} itself: others' code is not accounted for."
+    for name in _LATE if type(model).__module__.startswith(f"{_LATE_ROOM}.") else ():
+        if type(model) is kind_named(name):
+            return name
+    hint = f"Pass one of {', '.join(known_names())} itself: others' code is not accounted for."
     raise InvalidParameter("estimator", type(model).__name__, "to be a learner of discreet.learn", hint)
 
 
@@ -94,7 +118,18 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
     name = name_of(model)
     known = parameters(model)
     kept = {p: v for p, v in known.items() if p not in ADDED or v is not None}
-    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in kept.items()}}
+    return {MARK: "learner", "class": name, "params": {p: _parameter(model, p, v, depth) for p, v in kept.items()}}
+
+
+def _parameter(model: Any, name: str, value: Any, depth: int) -> Any:
+    """A parameter as plain data; a learner may say what to do about one that is none (`hints_of_plain_data`)."""
+    try:
+        return write(value, name, depth, other=_nested)
+    except InvalidParameter as error:
+        hint = getattr(type(model), "hints_of_plain_data", {}).get(name)
+        if hint is None:
+            raise
+        raise InvalidParameter(name, error.value, error.condition, hint) from None
 
 
 def _nested(value: Any, depth: int) -> dict[str, Any] | None:
@@ -253,9 +288,9 @@ def _read_model(content: Any, depth: int) -> Any:
 
 
 def _made(name: Any, params: Any, depth: int) -> Any:
-    kind = kinds().get(name) if isinstance(name, str) else None
+    kind = kind_named(name)
     if kind is None:
-        refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
+        refuse(str(name)[:40], f"to be one of {', '.join(known_names())}")
     names = kind._get_param_names()
     if not isinstance(params, dict) or set(params) | (ADDED & set(names)) != set(names):
         refuse(name, f"to have the parameters {', '.join(kind._get_param_names())}")

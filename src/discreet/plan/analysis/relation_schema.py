@@ -370,4 +370,5 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
         decimals=max(digits) if len(digits) == len(columns) else None,
         limited=limited,
         link=link,
+        files=columns[0].files if len({column.files for column in columns}) == 1 else None,
     )

@@ -41,6 +41,28 @@ class Bounds:
         return max(abs(self.low), abs(self.high))
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What the files hold that the texts of a column name: numbers of one public shape, within public limits.
+
+    Args:
+        table: the table in whose folder they lie.
+        shape: of the numbers of each file.
+        low: their lower limit.
+        high: their upper limit.
+        kind: how they are read.
+    """
+
+    table: str
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {'x'.join(map(str, self.shape))}, {self.low:g} to {self.high:g}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSchema:
     """A declared column.
@@ -55,6 +77,7 @@ class ColumnSchema:
         limited: whether the bounds are a limit of ours, beyond which values are to be expected.
         link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
             another table on the way to the unit.
+        files: what the files hold that its texts name, if they name files.
     """
 
     name: str
@@ -65,6 +88,7 @@ class ColumnSchema:
     limited: bool = False
     link: str = ""
     domain: Bounds | None = None
+    files: Files | None = None
 
 
 @dataclass(frozen=True, slots=True)

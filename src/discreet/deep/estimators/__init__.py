@@ -1,0 +1,1 @@
+"""Networks with scikit-learn's interface, trained by the private trainer."""
