@@ -45,7 +45,7 @@ class Attention(nn.Module):
         self.inputs, self.outputs = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        parts = self.inputs(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        parts = [part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.inputs(x).chunk(3, 2)]
         mixed = functional.scaled_dot_product_attention(*parts, is_causal=self.causal)
         return self.outputs(mixed.transpose(1, 2).flatten(2))
 

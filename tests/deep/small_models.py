@@ -64,7 +64,7 @@ class Attention(nn.Module):
         return out.flatten(1) if found is None else torch.cat([out.flatten(1), found.flatten(1)], 1)
 
     def _mask(self, x: Tensor, keys: Tensor) -> Tensor | None:
-        later = torch.triu(torch.ones(x.shape[1], keys.shape[1], dtype=torch.bool), 1)
+        later = torch.triu(torch.ones(x.shape[1], keys.shape[1], dtype=torch.bool, device=x.device), 1)
         if self.mask is None or self.mask in {"truths", "causal"}:
             return None if self.mask is None else later
         floats = torch.cos(torch.arange(float(later.numel()))).reshape(later.shape).to(x)
@@ -74,7 +74,7 @@ class Attention(nn.Module):
     def _padding(self, keys: Tensor) -> Tensor | None:
         if self.padding is None:
             return None
-        last = torch.arange(keys.shape[1]) == keys.shape[1] - 1
+        last = torch.arange(keys.shape[1], device=keys.device) == keys.shape[1] - 1
         chosen = last & (keys.detach().sum((1, 2)) > 0)[:, None]
         return chosen if self.padding == "truths" else chosen.to(keys) * -1.5
 
