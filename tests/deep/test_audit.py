@@ -193,6 +193,7 @@ def test_mutant_noise_divided_between_pieces(monkeypatch: pytest.MonkeyPatch) ->
     assert not audited(physical_batch=CANARIES // 2 // RATE // PIECES).passed
 
 
+@pytest.mark.slow
 def test_noise_in_every_piece_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
     """That mistake costs accuracy, and no privacy."""
     noise_in_pieces(monkeypatch, 1)
@@ -215,6 +216,7 @@ def fixed(self: Any, bits: Any = None, *, part: int = 0) -> Iterator[Any]:  # no
         yield self._collated(piece), len(piece), start + self._most >= len(chosen)
 
 
+@pytest.mark.slow
 def test_mutant_fixed_batches_accounted_as_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who knows an example's turn looks at that step; in drawn batches there is none to look at."""
     options: dict[str, Any] = {"noise_multiplier": 2.93, "epochs": 5, "score": at_their_turn}

@@ -126,6 +126,7 @@ def test_released_gradients_have_the_correlated_law(*, exact: bool) -> None:
     assert np.abs(found - np.diag(np.diag(law))).max() > 2 * close
 
 
+@pytest.mark.slow
 def test_correlated_noise_cancels_in_running_sums() -> None:
     """At the same epsilon, by a public formula; and a few bands beat none where sampling hides little."""
     rate, steps = Fraction(1, 100), 500
@@ -155,6 +156,7 @@ def test_a_run_counts_windows_and_samples_parts() -> None:
     made.close()
 
 
+@pytest.mark.slow
 def test_noise_is_found_from_epsilon() -> None:
     made = trainer(rows(10), batch_size=2, noise_multiplier=None, epsilon=2, bands=3)
     assert 1.99 < accounting.epsilon(made.planned_event, 1e-5) <= 2

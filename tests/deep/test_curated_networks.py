@@ -76,6 +76,7 @@ def test_a_regressor_is_fitted_too() -> None:
     assert 0 <= model.predict([[30, 1, 0, 0]])[0] <= 1000
 
 
+@pytest.mark.slow
 def test_many_steps_on_small_samples_cost_what_the_whole_costs() -> None:
     """A filter would take each of 400 steps for one on all rows."""
     curator, _ = spied()
@@ -119,6 +120,7 @@ def test_a_charge_is_never_less_than_what_is_released(batch_size: int) -> None:
 # ------------------------------------------------------------------------------------------------------- one person
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_per_unit", [1, 3])
 def test_one_person_has_so_many_rows(rows_per_unit: int) -> None:
     for seed in range(4):
@@ -155,6 +157,7 @@ def test_one_person_moves_the_sums_no_more_than_the_charge_says() -> None:
     assert 0 < max(moved) <= 1
 
 
+@pytest.mark.slow
 def test_several_rows_of_a_person_are_priced() -> None:
     curator, _ = spied()
     model = curator.fit(network(), WARD, target="ward", rows_per_unit=2)
@@ -190,6 +193,7 @@ def test_a_network_learns_from_a_folder(tmp_path: Path) -> None:
     assert (again.replayed_, again.event_) == (True, model.event_)
 
 
+@pytest.mark.slow
 def test_texts_are_given_as_bytes_to_an_embedding(tmp_path: Path) -> None:
     """Their numbers are words as they are, if they are not moved to [-1, 1]."""
 
@@ -307,6 +311,7 @@ def test_an_account_of_replaced_rows_is_refused() -> None:
     assert (caught.value.name, charges(curator)) == ("neighbours", 0)
 
 
+@pytest.mark.slow
 def test_classes_are_found_for_a_part_of_the_budget() -> None:
     curator, _ = spied()
     model = curator.fit(network(delta=1e-5), "SELECT age, charge, kind FROM visits", target="kind")

@@ -258,6 +258,7 @@ def test_tables_with_names() -> None:
     assert list(models[0].predict(pandas.DataFrame(content))) == list(models[1].predict(polars.DataFrame(content)))
 
 
+@pytest.mark.slow
 def test_classes_that_are_not_public_are_found_and_paid() -> None:
     model = fitted("Classifier", classes=None)
     assert list(model.classes_) == ["no", "yes"]
@@ -268,6 +269,7 @@ def test_classes_that_are_not_public_are_found_and_paid() -> None:
     assert alone.predict_proba(X).shape == (ROWS, 1)
 
 
+@pytest.mark.slow
 def test_several_rows_of_a_person() -> None:
     """Both rows of a person in one batch are what the event of a person covers; the price is that of the event."""
     one, two = (made("Classifier", epsilon=1, rows_per_unit=rows).plan_event(3) for rows in (1, 2))
@@ -432,6 +434,7 @@ def test_a_subclass_is_no_learner_of_ours() -> None:
     assert [store.kind_named(f"deep.{kind}") for kind in KINDS] == [getattr(deep, kind) for kind in KINDS]
 
 
+@pytest.mark.slow
 def test_images_go_through_a_convolution() -> None:
     images = np.zeros((30, 64))
     images[::2, :32] = 255

@@ -20,11 +20,12 @@ from discreet.deep.kernels.kernel_norms import kernel_squares
 from discreet.deep.kernels.pair_norms import pair_sums
 from discreet.deep.kernels.pixel_pairs import patch_pair_sums
 from discreet.deep.kernels.scale_sums import channel_sums, row_sums
+from discreet.deep.kernels.weighted_sums import weighted_sums
 
 CLOSE = 1e-5
 FORMATS = (torch.contiguous_format, torch.channels_last)
 CONVOLUTIONS = [  # channels, height, width, outputs, sides, stride, padding, dilation, groups
-    (8, 9, 11, 20, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    (5, 6, 7, 18, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     (6, 9, 11, 9, (3, 2), (2, 1), (1, 0), (1, 2), 3),
     (3, 8, 8, 16, (1, 1), (2, 2), (0, 0), (1, 1), 1),
     (2, 1, 30, 3, (1, 5), (1, 2), (0, 2), (1, 3), 1),
@@ -47,6 +48,14 @@ def test_pairs_of_positions(positions: int, width: int, height: int) -> None:
     assert near(pairs, gradients.square().sum((1, 2)))
     assert near(inputs, a.square().sum((1, 2)))
     assert near(outputs, e.square().sum((1, 2)))
+
+
+@pytest.mark.parametrize(("positions", "width", "height"), [(70, 33, 20), (1, 130, 7)])
+def test_weighted_sums(positions: int, width: int, height: int) -> None:
+    a, e = made(5, positions, width), made(5, positions, height, seed=1)
+    weights = torch.tensor([1.0, 0.5, 0.0, 3.0, 1e-3])
+    truth = torch.einsum("n,ntd,ntp->pd", weights.double(), a.double(), e.double())
+    assert near(weighted_sums(a, e, weights, precision="ieee"), truth)
 
 
 def gradients_of_kernels(case: tuple[Any, ...], a: Tensor) -> tuple[Tensor, Tensor]:
@@ -88,7 +97,7 @@ def test_scales_of_rows(centred: bool) -> None:
 
 
 @pytest.mark.parametrize("layout", FORMATS)
-@pytest.mark.parametrize("size", [(5, 7), (60, 70)])  # a group that one program holds, and one that it does not
+@pytest.mark.parametrize("size", [(5, 7), (50, 60)])  # a group that one program holds, and one that it does not
 def test_scales_of_channels(size: tuple[int, int], layout: object) -> None:
     a, e = made(2, 12, *size), made(2, 12, *size, seed=1)
     normal = functional.group_norm(a.double(), 4)

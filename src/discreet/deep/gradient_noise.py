@@ -20,8 +20,8 @@ example and of random signs, 2^-15 C for a thousand of them. This is an assumpti
 `docs/known_vulnerabilities.md`.
 
 *Reduced precision* (bfloat16 under `torch.autocast`): weights aim at C (1 - 2^-5). Norms and sums are computed from the
-numbers of 8 bits that the layers multiplied, in 32 bits. So the added example is covered as above, with at most 2^-7 C
-for weighted output gradients in place of 2^-13 C (`clipping.layer_rule`). The rest, 3 2^-7 C, is meant for the others.
+numbers of 8 bits that the layers multiplied, in 32 bits. So the added example is covered as above, with at most 2^-14 C
+for its weighting in place of 2^-13 C (`clipping.layer_rule`). The rest, nearly 2^-5 C, is meant for the others.
 Their activations are sums in 32 bits that are rounded to 8: a sum that is taken in another order moves by about 2^-22
 of itself, which carries about one of 2^13 numbers to its neighbour of 8 bits, 2^-8 further. Where every sum of a model
 of three layers was taken in another order on purpose, and every example was clipped, the whole moved by 2^-8.3 to

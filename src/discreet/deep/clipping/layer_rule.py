@@ -23,8 +23,8 @@ each other are the reason: their sum may be far below what rounding leaves of it
 Reduced precision. Under `torch.autocast` with bfloat16, which keeps 8 bits, a and e are the numbers that the layer
 really multiplied. The product of two of them is exact in 32 bits, and everything here is added up in 32 bits or more,
 never in bfloat16: u stays 2^-24. Squared norms are raised by 64 u S_i^2, so that w_i S_i <= C / (8 sqrt(u)) = 2^9 C.
-Weighted output gradients have 32 bits, and on the processor they stay so. Elsewhere they are given to the matrix units
-as the sum of two numbers of 8 bits, off by 2^-16 relatively, which moves the weighted gradient by at most 2^-7 C.
+What is weighted has 32 bits: on a GPU each example's sum of products, elsewhere inputs or output gradients. So rounding
+moves the weighted gradient by at most 2 u 2^9 C = 2^-14 C.
 """
 
 from __future__ import annotations
@@ -222,24 +222,12 @@ def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
         e: (examples, T, p).
         weights: of the examples.
     """
-    if a.dtype not in REDUCED or not a.is_cuda or not _WIDE_PRODUCTS:
-        a, e = weighted_pair(wide(a), wide(e), weights)
-        return torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))
-    weighted = (wide(e) * weights.float()[:, None, None]).flatten(0, 1).T
-    rows = a.flatten(0, 1)
-    high, low = (torch.mm(half, rows, out_dtype=torch.float32) for half in halves(weighted, a.dtype))
-    return high + low
+    if a.dtype in REDUCED and a.dtype == e.dtype and kernels.usable(a, e):
+        from discreet.deep.kernels.weighted_sums import weighted_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
-
-def halves(values: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Returns two tensors of a narrower type whose sum is the values, off by the square of its roundoff, relatively.
-
-    >>> high, low = halves(torch.tensor([1 + 2.0**-9]), torch.bfloat16)
-    >>> float(high), float(low) == 2.0**-9
-    (1.0, True)
-    """
-    high = values.to(dtype)
-    return high, (values - high.to(values.dtype)).to(dtype)
+        return weighted_sums(packed(a), packed(e), weights.float(), precision=kernels.product_precision())
+    a, e = weighted_pair(wide(a), wide(e), weights)
+    return torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))
 
 
 def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:

@@ -18,9 +18,11 @@ class LinearRule(LayerRule):
 
     def per_example(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example."""
-        a, e = wide(_positions(call.a)), wide(_positions(call.e))
-        found = {"bias": e.sum(1)} if "bias" in names else {}
-        return found | ({"weight": torch.matmul(e.mT, a)} if "weight" in names else {})
+        e = _positions(call.e)
+        found = {"bias": e.sum(1, dtype=torch.promote_types(e.dtype, torch.float32))} if "bias" in names else {}
+        if "weight" in names:
+            found["weight"] = torch.matmul(wide(e).mT, wide(_positions(call.a)))
+        return found
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norms."""
