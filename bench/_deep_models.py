@@ -76,9 +76,9 @@ class Transformer(nn.Module):
         self.classes = classes
 
     def forward(self, tokens: Tensor) -> Tensor:
-        places = self.numbers[None, : tokens.shape[1]].expand(len(tokens), -1)
+        places = self.numbers[: tokens.shape[1]].repeat(len(tokens), 1)
         x = self.norm(self.blocks(self.words(tokens) + self.places(places)))
-        return self.head(x.mean(1)) if self.classes else self.head(x)
+        return self.head(x[:, 0] if self.classes else x)
 
 
 def mnist_cnn() -> nn.Module:
@@ -102,7 +102,8 @@ def class_losses(scores: Tensor, labels: Tensor) -> Tensor:
 
 def word_losses(scores: Tensor, words: Tensor) -> Tensor:
     """The mean over the words of each text."""
-    return functional.cross_entropy(scores.transpose(1, 2), words, reduction="none").mean(1)
+    losses = functional.cross_entropy(scores.flatten(0, 1), words.flatten(), reduction="none")
+    return losses.unflatten(0, words.shape).mean(1)
 
 
 @dataclass(frozen=True)
