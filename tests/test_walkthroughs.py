@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import code
 import re
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -24,6 +26,30 @@ def shape(text: str) -> list[str]:
 def test_a_page_shows_what_its_commands_print(page: Path) -> None:
     text = page.read_text("utf-8")
     assert shape(filled(text)) == shape(text)
+
+
+class _Reader(code.InteractiveConsole):
+    """Reads lines as the interactive interpreter does, and runs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[str] = []
+
+    def runcode(self, code: CodeType) -> None:
+        del code
+
+    def write(self, data: str) -> None:
+        self.refused.append(data)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_blocks_can_be_pasted_into_the_interpreter(page: Path) -> None:
+    """A line that is not indented ends no block there: an empty one must. Programs with classes are saved as files."""
+    reader = _Reader()
+    for block in re.findall(r"^```python\n(?!>>>)(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        for line in [*block.splitlines(), ""] if "class " not in block else ():
+            reader.push(line)
+    assert not reader.refused
 
 
 def test_the_picture_is_what_is_drawn() -> None:
