@@ -1,0 +1,74 @@
+"""Pages that are read with a shell beside them: their commands work, and print what the pages show."""
+
+from __future__ import annotations
+
+import code
+import re
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from docs.generators.reconstruction_picture import PICTURE, picture
+from docs.generators.walkthroughs import DOCS, filled, pages
+
+README = DOCS.parent / "README.md"
+
+_NUMBER = re.compile(r"[-+±]?\b[0-9][0-9a-f]*([.,:][0-9a-f]+)*(e-?[0-9]+)?\b|\b[0-9a-f]{16,}\b")
+
+
+def shape(text: str) -> list[str]:
+    """The words of a page, without numbers, which are noisy, and without the spaces and rules that give them room."""
+    return [re.sub(r"[\s─━═-]+", " ", _NUMBER.sub("#", line)).strip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_a_page_shows_what_its_commands_print(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert shape(filled(text)) == shape(text)
+
+
+class _Reader(code.InteractiveConsole):
+    """Reads lines as the interactive interpreter does, and runs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[str] = []
+
+    def runcode(self, code: CodeType) -> None:
+        del code
+
+    def write(self, data: str) -> None:
+        self.refused.append(data)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_blocks_can_be_pasted_into_the_interpreter(page: Path) -> None:
+    """A line that is not indented ends no block there: an empty one must. Programs with classes are saved as files."""
+    reader = _Reader()
+    for block in re.findall(r"^```python\n(?!>>>)(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        for line in [*block.splitlines(), ""] if "class " not in block else ():
+            reader.push(line)
+    assert not reader.refused
+
+
+def test_the_picture_is_what_is_drawn() -> None:
+    assert PICTURE.read_text("utf-8") == picture()
+
+
+def test_the_readme_has_no_link_that_works_on_one_site_only() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", README.read_text("utf-8"))
+    assert links
+    assert not [link for link in links if not link.startswith("https://")]
+
+
+def test_links_of_the_readme_lead_to_files() -> None:
+    links = re.findall(r"discreet-dp/discreet/(?:(?:blob|tree|raw)/)?main/([^)\s#]+)", README.read_text("utf-8"))
+    assert len(links) > 20
+    assert not [link for link in links if not (DOCS.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md")]), ids=lambda p: p.stem)
+def test_links_between_pages_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
