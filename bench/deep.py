@@ -1,7 +1,7 @@
 """Private training beside plain PyTorch and Opacus: the time of a step and its peak memory, as ratios to plain.
 
 A step is forward, backward, clipping, noise and optimizer, of one batch, which all get as a whole, in the same
-precision. Opacus is measured in its three ways (hooks, ghost, functorch) where it is installed (`pip install opacus`).
+precision. Opacus is measured in its three ways (hooks, ghost, functorch); `make .venv-peers/opacus/.tried` installs it.
 
     python bench/deep.py                    # a CNN and an MLP on the processor; on a GPU WRN-16-4, encoder, decoder
     python bench/deep.py encoder --precision tf32 bf16
@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import _deep_environment  # noqa: F401 - first: it may run this script elsewhere
 import torch
 from _deep_models import TASKS, Task
 from torch import nn

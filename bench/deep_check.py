@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import _deep_environment  # noqa: F401 - first: it may run this script elsewhere
 import torch
 from torch import Tensor, nn
 

@@ -17,6 +17,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import _deep_environment  # noqa: F401 - first: it may run this script elsewhere
 import numpy as np
 import torch
 from _claims import DATA, Claim, show
