@@ -92,6 +92,14 @@ def test_a_layer_that_one_example_uses_changes_no_other_examples_share() -> None
     assert math.sqrt(sum(float(squares(each[None])) for each in apart)) <= 0.5
 
 
+@pytest.mark.parametrize("layer", [nn.InstanceNorm1d(2, affine=True), nn.Linear(8, 8), nn.GroupNorm(1, 2)])
+def test_outputs_that_are_changed_in_place(layer: nn.Module) -> None:
+    """Some outputs are views, whose changes in place PyTorch's graph records elsewhere."""
+    model = seeded(lambda: Summed(nn.Conv1d(2, 2, 1), layer, nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(16, 2)))
+    x = values((EXAMPLES, 2, 8))
+    agree(gradients(model, x).squared_norms(), {name: squares(rows) for name, rows in loop(model, x).items()})
+
+
 @given(data=st.data())
 def test_random_stacks(data: st.DataObject) -> None:
     width, channels, layers = 8, 2, []

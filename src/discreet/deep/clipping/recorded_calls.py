@@ -40,8 +40,6 @@ class _Hook:
         leaves, spec = pytree.tree_flatten(out)
         watched = [self.recorder.watch(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
         self.recorder.note(layer, inputs, keywords, watched)
-        if not self.recorder.taps:
-            return None
         values = iter(watched)
         return pytree.tree_unflatten([next(values)[0] if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
 
@@ -160,6 +158,9 @@ class Recorder:
         """Returns what goes on in place of an output, and where its gradient arrives; None if it has none."""
         if not self.taps:
             self._shapes.append((made.shape[1:], made.dtype, made.device))
+            if made._is_view() and made.requires_grad:
+                # A change in place of a view goes around its edge. The same numbers as no view do not let it.
+                made = torch.ops.aten._unsafe_view(made, made.shape)
             return made, get_gradient_edge(made) if made.requires_grad else None
         if not made.is_floating_point() or not torch.is_grad_enabled():
             return made, None
