@@ -17,6 +17,7 @@ from docs.site.reference_pages import FOLDER, reference
 ROOT = DOCS.parent
 REPOSITORY = "https://github.com/discreet-dp/discreet/blob/main"
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+_SPACE = re.compile(r"\n\s*\n(```|~~~)(?=\n|$)")  # which ends an example for doctest, and would be shown
 _FENCE = re.compile(r"(?ms)^(```+|~~~+).*?^\1[ \t]*$|`[^`\n]+`")
 
 
@@ -28,7 +29,8 @@ def assemble(target: Path) -> None:
     """
     shutil.rmtree(target, ignore_errors=True)
     for path in pages():
-        _write(target / path.relative_to(DOCS), with_links(path.read_text(encoding="utf-8"), path.relative_to(ROOT)))
+        text = _SPACE.sub(r"\n\1", path.read_text(encoding="utf-8"))
+        _write(target / path.relative_to(DOCS), with_links(text, path.relative_to(ROOT)))
     for name in PROJECT:
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         _write(target / f"{name}.md", with_links(text, Path(f"{name}.md")))

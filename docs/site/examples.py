@@ -30,8 +30,10 @@ FOLLOWED = {
     "docs/http_api.md": ("tests/remote/test_how_to_connect.py::test_programs_run",),
     "docs/scaling.md": ("tests/cli/test_how_to.py", "tests/curator/test_servers.py"),
     "docs/shared_ledger.md": ("tests/cli/test_how_to.py",),
+    "docs/howto/": ("tests/test_walkthroughs.py",),
+    "docs/tutorials/": ("tests/test_walkthroughs.py",),
 }
-"""Pages whose programs are run by a test, against a service or a server that it starts."""
+"""Pages, and folders of them, whose programs are run by tests, against a service or a server where they need one."""
 
 SHOWN = {
     "ini": "a file for systemd",
@@ -89,8 +91,14 @@ def fault(block: Block) -> str | None:
         return next(filter(None, map(_command_fault, _commands(block.body))), None)
     if block.language in ("python", "pycon"):
         advice = "write it as a session (>>>), or name its test in docs/site/examples.py"
-        return None if block.page in FOLLOWED else f"is a program that nothing runs: {advice}"
+        return None if _tests(block.page) else f"is a program that nothing runs: {advice}"
     return f"is in {block.language or 'no language'}, which docs/site/examples.py does not know"
+
+
+def _tests(page: str) -> list[str]:
+    """Returns the tests that follow a page."""
+    named = [test for start, tests in FOLLOWED.items() if page.startswith(start) for test in tests]
+    return [test for test in named if (ROOT / test.partition("::")[0]).is_file()]
 
 
 def _toml_fault(body: str) -> str | None:
@@ -152,7 +160,7 @@ def main(arguments: list[str]) -> int:
     for page, module in NEEDS.items():
         if find_spec(module) is None:
             print(f"{page}: not run, {module} is not installed")
-    tests = sorted({test for named in FOLLOWED.values() for test in named})
+    tests = sorted({test for page in FOLLOWED for test in _tests(page)})
     run = [str(page) for page in every if any(block.is_session for block in blocks(page))]
     return int(pytest.main(["-q", "--dist", "worksteal", "-m", "not slow", *arguments, *run, "src", *tests]))
 

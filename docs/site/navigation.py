@@ -31,7 +31,7 @@ PAGES = {
         "auditing",
         "audit_query",
     ),
-    "Explanations": ("sharp_edges", "known_vulnerabilities", "robustness", "attacks", "mutants"),
+    "Explanations": ("how_it_works", "sharp_edges", "known_vulnerabilities", "robustness", "attacks", "mutants"),
     "Reference": (
         "sql_reference",
         "command_line",
