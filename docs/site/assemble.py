@@ -55,6 +55,8 @@ def with_links(text: str, page: Path) -> str:
     '[a](deep.md#layers) [b](https://github.com/discreet-dp/discreet/blob/main/Makefile) [c](#top) `[d](x.md)`'
     >>> with_links("[a](../serving.md) [b](../../SECURITY.md)", Path("docs/howto/x.md"))
     '[a](../serving.md) [b](../SECURITY.md)'
+    >>> with_links(f"[a]({REPOSITORY}/docs/deep.md#layers)", Path("docs/howto/x.md"))
+    '[a](../deep.md#layers)'
     """
     last, parts = 0, []
     for code in _FENCE.finditer(text):
@@ -68,6 +70,8 @@ def _relinked(text: str, page: Path) -> str:
 
 
 def _link(target: str, page: Path) -> str:
+    if target.startswith(f"{REPOSITORY}/docs/"):
+        target = posixpath.relpath(target.removeprefix(f"{REPOSITORY}/"), page.parent.as_posix())
     path, hash_, anchor = target.partition("#")
     if not path or re.match(r"[a-z]+:", path):
         return target

@@ -30,6 +30,7 @@ FOLLOWED = {
     "docs/http_api.md": ("tests/remote/test_how_to_connect.py::test_programs_run",),
     "docs/scaling.md": ("tests/cli/test_how_to.py", "tests/curator/test_servers.py"),
     "docs/shared_ledger.md": ("tests/cli/test_how_to.py",),
+    "README.md": ("tests/test_walkthroughs.py",),
     "docs/howto/": ("tests/test_walkthroughs.py",),
     "docs/tutorials/": ("tests/test_walkthroughs.py",),
 }
