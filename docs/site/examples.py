@@ -158,12 +158,13 @@ def main(arguments: list[str]) -> int:
     if faults:
         print("\n".join(faults), file=sys.stderr)
         return 1
-    for page, module in NEEDS.items():
-        if find_spec(module) is None:
-            print(f"{page}: not run, {module} is not installed")
-    tests = sorted({test for page in FOLLOWED for test in _tests(page)})
-    run = [str(page) for page in every if any(block.is_session for block in blocks(page))]
-    return int(pytest.main(["-q", "--dist", "worksteal", "-m", "not slow", *arguments, *run, "src", *tests]))
+    lacking = {page: module for page, module in NEEDS.items() if find_spec(module) is None}
+    for page, module in lacking.items():
+        print(f"{page}: not run, {module} is not installed")
+    sessions = {block.page for block in found if block.is_session} - set(lacking)
+    tests = {test for page in FOLLOWED for test in _tests(page)}
+    options = ["-q", "-rs", "--dist", "worksteal", "-m", "not slow", *arguments]
+    return int(pytest.main([*options, *sorted(sessions), "src", *sorted(tests)]))
 
 
 if __name__ == "__main__":
