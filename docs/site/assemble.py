@@ -102,8 +102,8 @@ def _toctree(caption: str, names: list[str] | tuple[str, ...]) -> str:
 def _reference_index(modules: list[str]) -> str:
     intro = (
         "# The Python API\n\nEvery public name, module by module, as its docstring tells. Examples on these pages "
-        "are run whenever the site is built. `discreet.deep`, `discreet.learn` and the engines for servers need "
-        "extras, which their pages name.\n\n"
+        "are run when the site is built, if their extra is installed. `discreet.deep`, `discreet.learn` "
+        "and the engines for servers need extras, which their pages name.\n\n"
     )
     return intro + "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(modules) + "\n```\n"
 

@@ -1,11 +1,12 @@
-"""Runs every block of code on the site, and stops the build if one does not do what it shows.
+"""Runs the blocks of code on the site, and stops the build if one does not do what it shows.
 
-    `python -m docs.site.examples -n 2`, with options of pytest.
+`python -m docs.site.examples -n 2`, with options of pytest.
 
 Sessions of Python (`>>>`) on pages and in docstrings are run by pytest, which compares what is printed. A block of
 another kind is taken by its language: TOML is parsed, commands are read as the program reads them. A program in Python
-without prompts, or anything that needs a server, has a test that does what the page says (`FOLLOWED`). What is left is
-shown and not run, and `SHOWN` says why. A block that is none of these stops the build.
+without prompts, or anything that needs a server, has a test that does what the page says (`FOLLOWED`); those that are
+marked slow, such as the part about Spark, wait for `make test-slow`. What is left is shown and not run, and
+`SHOWN` says why. A block that is none of these stops the build.
 """
 
 from __future__ import annotations
