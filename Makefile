@@ -19,7 +19,7 @@ REUSE   := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MAL
 # What one worker has compiled the others read, and every program that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-shadow test-sklearn lint style types quick slow bench clean
+.PHONY: demo test test-slow test-shadow test-sklearn lint style types quick slow bench docs pages examples clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
@@ -69,6 +69,19 @@ slow: $(VENV)/.dev
 bench: $(VENV)/.bench $(patsubst bench/peers/%.txt,$(PEERS)/%/.tried,$(wildcard bench/peers/*.txt))
 	@set -e; for script in $(filter-out bench/_%,$(sort $(wildcard bench/*.py))); do echo "== $$script"; $(BIN)/python $$script; done
 
+# The documentation as a site, in build/site: its pages are written while its examples run.
+docs: $(VENV)/.docs
+	+@$(MAKE) -j2 --no-print-directory pages examples
+	@echo "Open build/site/index.html"
+
+pages: $(VENV)/.docs
+	@rm -rf build/site
+	@$(BIN)/python -m docs.site.assemble build/site-pages
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs/site build/site-pages build/site
+
+examples: $(VENV)/.docs
+	@$(SINGLE) $(REUSE) $(BIN)/python -m docs.site.examples -n $(WORKERS)
+
 clean:
 	rm -rf $(VENV) .bootstrap .sklearn build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -97,6 +110,11 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 $(VENV)/.bench: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for benchmarks"
 	@$(PIP) -e '.[dev,bench]'
+	@touch $@ $(VENV)/.dev $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.made
+	@echo "Setting up $(VENV) for the documentation"
+	@$(PIP) -e '.[dev,docs]'
 	@touch $@ $(VENV)/.dev $(VENV)/.run
 
 # Libraries that are measured beside ours pin versions that conflict: an environment for each. One that cannot be
