@@ -55,7 +55,7 @@ REASONS = {
     """,
     "works on files or books, which tests make": """
         discreet.audit.protected discreet.check_file discreet.curator.book_report.report_page.verified
-        discreet.curator.run discreet.learn.load discreet.learn.save discreet.ledger.AnchoredBook
+        discreet.curator.run discreet.learn.load discreet.ledger.AnchoredBook
         discreet.ledger.is_there discreet.ledger.require_there discreet.ledger.restore
         discreet.ledger.restore_anchored
     """,
@@ -67,7 +67,7 @@ REASONS = {
         discreet.audit.mechanisms.goodness_of_fit.Bernoulli discreet.audit.mechanisms.goodness_of_fit.Categorical
         discreet.audit.mechanisms.goodness_of_fit.Geometric discreet.audit.mechanisms.goodness_of_fit.Uniform
         discreet.audit.mechanisms.goodness_of_fit.share_p_value discreet.count_distinct discreet.count_units
-        discreet.exact.exact_value discreet.exact.float_below discreet.exact.lower discreet.exact.root_below
+        discreet.exact.exact_value discreet.exact.float_below discreet.exact.root_below
         discreet.exact.settle discreet.maximum discreet.minimum discreet.mode discreet.statistics.Logistic
         discreet.stddev
     """,
