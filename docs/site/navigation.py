@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[1]
 FOLDERS = {"Tutorials": "tutorials", "How-to": "howto", "Explanations": "explanations", "Reference": "reference"}
 
 PAGES = {
-    "Tutorials": ("attacks_linking", "attacks_rebuilding", "attacks_tracing"),
+    "Tutorials": ("course", "attacks_linking", "attacks_rebuilding", "attacks_tracing"),
     "How-to": (
         "scaling",
         "serving",
