@@ -53,13 +53,13 @@ def made_up_digits(count: int, seed: int) -> tuple[Images, NDArray[np.int64]]:
 
 def _drawn(ways: list[list[Points]], random: np.random.Generator) -> Images:
     lines = ways[random.integers(len(ways))]
-    turn, shear = random.normal(0, 0.12), random.normal(0, 0.18)
-    wide, high = random.normal(0.82, 0.08, 2)
-    moved = random.normal(0, 0.02, 2)
+    turn, shear = random.normal(0, 0.2), random.normal(0, 0.3)
+    wide, high = random.normal(0.8, 0.16, 2)
+    moved = random.normal(0, 0.04, 2)
     matrix = np.array([[math.cos(turn) * wide, shear - math.sin(turn)], [math.sin(turn), math.cos(turn) * high]])
     starts, ends = [], []
     for line in lines:
-        points = np.array(line) + random.normal(0, 0.018, (len(line), 2))
+        points = np.array(line) + random.normal(0, 0.035, (len(line), 2))
         placed = (points - 0.5) @ matrix.T + 0.5 + moved
         starts.append(placed[:-1])
         ends.append(placed[1:])
