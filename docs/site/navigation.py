@@ -1,7 +1,7 @@
 """The order of pages: what teaches, what helps to get something done, what explains, and what is looked up.
 
-Folders bring their pages by themselves. A page that lies in docs/ itself is named here once; one that is named nowhere
-stops the build.
+Folders bring their pages by themselves, those that are named here first. A page that lies in docs/ itself is named here
+once; one that is named nowhere stops the build.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ DOCS = Path(__file__).resolve().parents[1]
 FOLDERS = {"Tutorials": "tutorials", "How-to": "howto", "Explanations": "explanations", "Reference": "reference"}
 
 PAGES = {
-    "Tutorials": ("course", "attacks_linking", "attacks_rebuilding", "attacks_tracing"),
+    "Tutorials": (
+        "tutorials/analyst",
+        "tutorials/steward",
+        "tutorials/tour",
+        "tutorials/train_a_model",
+        "tutorials/publish_every_week",
+        "tutorials/servers",
+        "tutorials/serve_a_team",
+        "tutorials/synthetic_table",
+        "tutorials/attack_your_release",
+        "course",
+        "attacks_linking",
+        "attacks_rebuilding",
+        "attacks_tracing",
+    ),
     "How-to": (
         "scaling",
         "serving",
@@ -62,8 +76,10 @@ def sections() -> dict[str, list[str]]:
     there = [path.relative_to(DOCS).with_suffix("").as_posix() for path in pages()]
     found: dict[str, list[str]] = {}
     for section, folder in FOLDERS.items():
-        inside = [name for name in there if name.startswith(f"{folder}/")]
-        found[section] = inside + [name for name in PAGES[section] if name in there]
+        named = [name for name in PAGES[section] if name in there]
+        inside = [name for name in there if name.startswith(f"{folder}/") and name not in named]
+        first = [name for name in named if name.startswith(f"{folder}/")]
+        found[section] = first + inside + [name for name in named if name not in first]
     lost = set(there) - {"index"} - {name for names in found.values() for name in names}
     if lost:
         raise LookupError(f"Place these pages in docs/site/navigation.py: {', '.join(sorted(lost))}")
