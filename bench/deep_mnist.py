@@ -1,8 +1,8 @@
 """Accuracy on handwritten digits (MNIST) of a private model, mean over seeds, at delta 1e-5 for add/remove neighbours.
 
 A linear model on fixed features (`deep.Scattering`) of each image and of four shifts of it by a pixel, whose losses are
-averaged. Learning rate, size of a batch and number of epochs are constants of this script. `--chosen` looks for them on
-digits that a program draws, nobody's data, and prefers these (they were found on a part of the training images first).
+averaged. Learning rate, size of a batch and number of epochs were found on a part of the training images, which is not
+counted. `--chosen` looks for them on digits that a program draws; how hard these are decides what it prefers.
 
     python bench/deep_mnist.py                       # epsilon 1 and 3, five seeds; minutes on a GPU, an hour without
     python bench/deep_mnist.py --chosen              # how the choice was made
