@@ -92,6 +92,18 @@ def test_a_layer_that_one_example_uses_changes_no_other_examples_share() -> None
     assert math.sqrt(sum(float(squares(each[None])) for each in apart)) <= 0.5
 
 
+@pytest.mark.parametrize("options", [{"stride": 3}, {"dilation": 2}])
+def test_a_number_that_no_patch_contains_silences_its_example(options: dict[str, int]) -> None:
+    """Five pixels, of which patches of two or three leave some out; whatever computes the sum may touch them."""
+    wide = 8 * EXAMPLES  # so many channels that pairs tell the norm, and no gradient is made
+    model = seeded(lambda: Summed(nn.Conv1d(wide, wide, 2 if "stride" in options else 3, **options)))
+    x = values((EXAMPLES, wide, 5))
+    x[1, :, 3 if "dilation" in options else 2] = math.nan
+    rest = torch.cat([x[:1], x[2:]])
+    whole, fewer = (gradients(model, part).clipped_sum(Flat(1)) for part in (x, rest))
+    agree(whole, fewer)
+
+
 @pytest.mark.parametrize("layer", [nn.InstanceNorm1d(2, affine=True), nn.Linear(8, 8), nn.GroupNorm(1, 2)])
 def test_outputs_that_are_changed_in_place(layer: nn.Module) -> None:
     """Some outputs are views, whose changes in place PyTorch's graph records elsewhere."""

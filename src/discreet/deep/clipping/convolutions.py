@@ -64,7 +64,8 @@ class ConvolutionRule(LayerRule):
 
 def _unseen(call: Call) -> Tensor | int:
     """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
-    return 0 if set(call.layer.stride) == {1} else squares(call.a)
+    layer: Any = call.layer
+    return 0 if {*layer.stride, *layer.dilation} == {1} else squares(call.a)
 
 
 def _norms_on_gpu(call: Call) -> Tensor:
