@@ -16,9 +16,22 @@ import torch
 from torch import Tensor, nn
 
 from discreet.deep import Flat, Normalised, PerLayer
+from discreet.deep.clipping import PerExampleGradients, Recorder
 from discreet.deep.clipping.layer_rule import pair_norms, squares
 from discreet.errors import InvalidParameter
-from tests.deep.small_models import MODELS, WORDS, Position, Summed, Tied, gradients, loop, seeded, values, words
+from tests.deep.small_models import (
+    MODELS,
+    WORDS,
+    Position,
+    Summed,
+    Tied,
+    gradients,
+    loop,
+    names_of,
+    seeded,
+    values,
+    words,
+)
 
 EXAMPLES = 4
 # Rounding of a few hundred products of 32 bits, 2^-24 each, and the raise of norms by at most 100 * 2^-24 S^2.
@@ -90,6 +103,17 @@ def test_a_layer_that_one_example_uses_changes_no_other_examples_share() -> None
     whole, fewer = (gradients(model, part).clipped_sum(clip) for part in (x, others))
     apart = [values - fewer.get(name, torch.zeros_like(values)) for name, values in whole.items()]
     assert math.sqrt(sum(float(squares(each[None])) for each in apart)) <= 0.5
+
+
+@pytest.mark.parametrize("losses", [lambda count: torch.zeros(count, 2), lambda count: torch.zeros(count + 1)])
+def test_a_refusal_does_not_tell_how_many_examples_there_are(losses: Callable[[int], Tensor]) -> None:
+    told = set()
+    for count in (3, 7):
+        model = seeded(lambda: Summed(nn.Linear(4, 3)))
+        with pytest.raises(InvalidParameter) as refused:
+            PerExampleGradients(Recorder(model), losses(count), names_of(model), count)
+        told.add(str(refused.value))
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("options", [{"stride": 3}, {"dilation": 2}])

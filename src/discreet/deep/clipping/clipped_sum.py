@@ -39,9 +39,9 @@ class PerExampleGradients:
 
     def __init__(self, recorder: Recorder, losses: Tensor, names: dict[nn.Parameter, str], examples: int) -> None:
         if losses.dim() != 1 or len(losses) != examples:
-            raise InvalidParameter(
-                "losses", f"of shape {tuple(losses.shape)}", f"to be a vector of {examples} losses", _AVERAGED
-            )
+            # How many examples a batch has is private, and so is the shape of what they give.
+            given = f"of {losses.dim()} dimensions" if losses.dim() != 1 else "of another length"
+            raise InvalidParameter("losses", given, "to be a vector with a loss for each example", _AVERAGED)
         self.examples = examples
         self._names = names
         self._plain = torch.autocast(losses.device.type, enabled=False)  # nothing below is rounded to fewer bits
@@ -128,12 +128,12 @@ def _check_rows(calls: Iterable[Call], examples: int) -> None:
     for call in calls:
         if call.kept:
             if any(len(gradient) != examples for gradient in call.kept.values()):
-                raise refuse(call.layer, f"whose input has one row for each of {examples} examples", _FIRST)
+                raise refuse(call.layer, "whose input has one row for each example", _FIRST)
             continue
         tensors = [call.inputs[0]] if call.inputs and isinstance(call.inputs[0], Tensor) else []
         first = [e for e in call.gradients[:1] if e is not None]
         if not tensors or any(not tensor.dim() or len(tensor) != examples for tensor in [*tensors, *first]):
-            raise refuse(call.layer, f"whose input has one row for each of {examples} examples", _FIRST)
+            raise refuse(call.layer, "whose input has one row for each example", _FIRST)
 
 
 def _reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
