@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 SIDE = 28
+PIECE = 1000  # drawn by one process
 Points = list[tuple[float, float]]
 Images = NDArray[np.float32]
 
@@ -44,22 +46,30 @@ STROKES: dict[int, list[list[Points]]] = {  # several ways to write each, of lin
 }
 
 
-def made_up_digits(count: int, seed: int) -> tuple[Images, NDArray[np.int64]]:
-    """So many pictures of 28 x 28 in [0, 1], and what they show."""
-    random = np.random.default_rng(seed)
-    labels = random.integers(0, 10, count)
-    return np.stack([_drawn(STROKES[int(label)], random) for label in labels])[:, None], labels
+def made_up_digits(count: int, seed: int, strength: float) -> tuple[Images, NDArray[np.int64]]:
+    """So many pictures of 28 x 28 in [0, 1], and what they show; `strength` scales how much each is distorted."""
+    pieces = -(-count // PIECE)
+    with ProcessPoolExecutor() as pool:
+        drawn = list(pool.map(_piece, [(seed, number, strength) for number in range(pieces)]))
+    return np.concatenate([images for images, _ in drawn])[:count], np.concatenate([told for _, told in drawn])[:count]
 
 
-def _drawn(ways: list[list[Points]], random: np.random.Generator) -> Images:
+def _piece(asked: tuple[int, int, float]) -> tuple[Images, NDArray[np.int64]]:
+    seed, number, strength = asked
+    random = np.random.default_rng([seed, number])
+    labels = random.integers(0, 10, PIECE)
+    return np.stack([_drawn(STROKES[int(label)], random, strength) for label in labels])[:, None], labels
+
+
+def _drawn(ways: list[list[Points]], random: np.random.Generator, strength: float) -> Images:
     lines = ways[random.integers(len(ways))]
-    turn, shear = random.normal(0, 0.2), random.normal(0, 0.3)
-    wide, high = random.normal(0.8, 0.16, 2)
-    moved = random.normal(0, 0.04, 2)
+    turn, shear = strength * random.normal(0, 0.1, 2)
+    wide, high = 0.8 + strength * random.normal(0, 0.08, 2)
+    moved = strength * random.normal(0, 0.02, 2)
     matrix = np.array([[math.cos(turn) * wide, shear - math.sin(turn)], [math.sin(turn), math.cos(turn) * high]])
     starts, ends = [], []
     for line in lines:
-        points = np.array(line) + random.normal(0, 0.035, (len(line), 2))
+        points = np.array(line) + strength * random.normal(0, 0.02, (len(line), 2))
         placed = (points - 0.5) @ matrix.T + 0.5 + moved
         starts.append(placed[:-1])
         ends.append(placed[1:])

@@ -1,11 +1,12 @@
 """Accuracy on handwritten digits (MNIST) of a private model, mean over seeds, at delta 1e-5 for add/remove neighbours.
 
 A linear model on fixed features (`deep.Scattering`) of each image and of four shifts of it by a pixel, whose losses are
-averaged. Learning rate, size of a batch and number of epochs were found on a part of the training images, which is not
-counted. `--chosen` looks for them on digits that a program draws; how hard these are decides what it prefers.
+averaged. Learning rate, size of a batch and number of epochs are chosen without any handwriting (`--choose`): the best
+of 24 on as many digits that a program draws, distorted until softmax regression on pixels is right about 92 % of them,
+its long published accuracy on MNIST. Whatever this finds is used; the rule was written down before it ran.
 
     python bench/deep_mnist.py                       # epsilon 1 and 3, five seeds; minutes on a GPU, an hour without
-    python bench/deep_mnist.py --chosen              # how the choice was made
+    python bench/deep_mnist.py --choose              # the choice, made again
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import _deep_environment  # noqa: F401 - first: it may run this script elsewhere
@@ -32,7 +33,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0))
 CLASSES, CHANNELS, GROUPS, SIDE = 10, 81, 27, 7
 GOALS = {1.0: 0.975, 3.0: 0.985}
-UNIQUE, TESTED, PEOPLE = 6000, 3000, 60_000
+TESTED, PEOPLE = 10_000, 60_000
+KNOWN = 0.92  # softmax regression on the pixels of MNIST, in textbooks and tutorials
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class Choice:
     epochs: float
 
 
+CANDIDATES = [
+    Choice(rate, clip=1.0, batch=batch, epochs=epochs)
+    for epochs in (20, 40)
+    for batch in (8192, 4096, 2048)
+    for rate in (0.25, 0.5, 1.0, 2.0)
+]
 CHOICES = {
     1.0: Choice(rate=1.0, clip=1.0, batch=4096, epochs=20),
     3.0: Choice(rate=0.5, clip=1.0, batch=2048, epochs=40),
@@ -104,28 +112,58 @@ def accuracy(network: nn.Module, data: Tensor, labels: Tensor) -> float:
         return float((network(data[:, 0]).argmax(1) == labels).float().mean())
 
 
+def least_right(strength: float) -> float:
+    """How often softmax regression on pixels is right about drawn digits."""
+    drawn, told = made_up_digits(2 * TESTED, 1, strength)
+    pixels, labels = torch.from_numpy(drawn).flatten(1).to(DEVICE), torch.from_numpy(told).to(DEVICE)
+    network = nn.Linear(pixels.shape[1], CLASSES).to(DEVICE)
+    optimizer = torch.optim.LBFGS(network.parameters(), max_iter=300, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        found = cross_entropy(network(pixels[:TESTED]), labels[:TESTED]) + 1e-4 * network.weight.square().sum()
+        found.backward()
+        return found
+
+    optimizer.step(loss)
+    with torch.no_grad():
+        return float((network(pixels[TESTED:]).argmax(1) == labels[TESTED:]).float().mean())
+
+
+def as_hard_as_handwriting() -> float:
+    """The least strength of distortion at which softmax regression is right as rarely as it is known to be."""
+    for tenths in range(5, 60):
+        found = least_right(tenths / 10)
+        print(f"strength {tenths / 10:g}: softmax regression on pixels {found:.4f}", flush=True)
+        if found <= KNOWN:
+            return tenths / 10
+    raise RuntimeError("No strength makes the drawn digits hard enough.")
+
+
 def chosen() -> None:
-    """Accuracies on digits that a program has drawn, for settings around those that were chosen."""
-    drawn, told = made_up_digits(UNIQUE + TESTED, 0)
-    made, labels = features(torch.from_numpy(drawn), SHIFTS[:1]), torch.from_numpy(told).to(DEVICE)
-    several = PEOPLE // UNIQUE  # drawing and filtering each of 60,000 takes long, and noise is what is looked at
-    data, known = made[:UNIQUE].repeat(several, 1, 1, 1, 1), labels[:UNIQUE].repeat(several)
-    for epsilon, first in CHOICES.items():
-        choices = [replace(first, rate=first.rate * factor) for factor in (1 / 3, 1, 3)]
-        choices += [replace(first, batch=int(first.batch * factor)) for factor in (0.5, 2, 4)]
-        choices += [replace(first, epochs=first.epochs * factor) for factor in (0.5, 2)]
-        for choice in choices:
-            found = accuracy(trained(data, known, epsilon, choice, 0), made[UNIQUE:], labels[UNIQUE:])
-            print(f"epsilon {epsilon:g}: {choice} {found:.4f}", flush=True)
+    """The best of all candidates on drawn digits, by the mean of two seeds; the first of equals."""
+    strength = as_hard_as_handwriting()
+    drawn, told = made_up_digits(PEOPLE, 2, strength)
+    tests, truth = made_up_digits(TESTED, 3, strength)
+    data, labels = features(torch.from_numpy(drawn), SHIFTS), torch.from_numpy(told).to(DEVICE)
+    tested, true = features(torch.from_numpy(tests), SHIFTS[:1]), torch.from_numpy(truth).to(DEVICE)
+    for epsilon in GOALS:
+        found = {}
+        for choice in CANDIDATES:
+            runs = [accuracy(trained(data, labels, epsilon, choice, seed), tested, true) for seed in range(2)]
+            found[choice] = float(np.mean(runs))
+            print(f"epsilon {epsilon:g}: {choice} {found[choice]:.4f}", flush=True)
+        best = max(found, key=lambda choice: found[choice])
+        print(f"epsilon {epsilon:g}: chosen {best}", flush=True)
 
 
 def main(words: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--chosen", action="store_true")
+    parser.add_argument("--choose", action="store_true")
     parser.add_argument("--data", type=Path, default=DATA / "mnist")
     asked = parser.parse_args(words)
-    if asked.chosen:
+    if asked.choose:
         chosen()
         return
     if not asked.data.exists():
