@@ -5,6 +5,7 @@ precision. Opacus is measured in its three ways (hooks, ghost, functorch); `make
 
     python bench/deep.py                    # a CNN and an MLP on the processor; on a GPU WRN-16-4, encoder, decoder
     python bench/deep.py encoder --precision tf32 bf16
+    python bench/deep.py encoder --compiled # plain and ours, both through torch.compile
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import _deep_environment  # noqa: F401 - first: it may run this script elsewhere
 import torch
@@ -38,14 +40,14 @@ def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
 
-def plain(task: Task, device: str, cast: Any) -> Step:
+def plain(task: Task, device: str, autocast: Any) -> Step:
     model = task.model().to(device)
     optimizer = optimizer_of(model)
     inputs, labels = (part.to(device) for part in task.batch())
 
     def step() -> None:
         optimizer.zero_grad()
-        with cast():
+        with autocast():
             loss = task.losses(model(inputs), labels).mean()
         loss.backward()
         optimizer.step()
@@ -53,7 +55,7 @@ def plain(task: Task, device: str, cast: Any) -> Step:
     return step
 
 
-def ours(task: Task, device: str, cast: Any) -> Step:
+def ours(task: Task, device: str, autocast: Any) -> Step:
     """Every example is in every batch, so that a step does what the plain one does."""
     model = task.model().to(device)
     data = TensorDataset(*(part.to(device) for part in task.batch()))
@@ -67,7 +69,7 @@ def ours(task: Task, device: str, cast: Any) -> Step:
 
     def one() -> None:
         inputs, labels = next(batches)
-        with cast():
+        with autocast():
             losses = task.losses(model(inputs), labels)
         trainer.step(losses)
 
@@ -77,7 +79,7 @@ def ours(task: Task, device: str, cast: Any) -> Step:
 
 
 def opacus(mode: str) -> Callable[[Task, str, Any], Step]:
-    def prepared(task: Task, device: str, cast: Any) -> Step:
+    def prepared(task: Task, device: str, autocast: Any) -> Step:
         from opacus import PrivacyEngine  # noqa: PLC0415 - where it is installed
 
         model = task.model().to(device)
@@ -93,7 +95,7 @@ def opacus(mode: str) -> Callable[[Task, str, Any], Step]:
 
         def step() -> None:
             optimizer.zero_grad()
-            with cast():
+            with autocast():
                 loss = criterion(private(inputs), labels)
             loss.backward()
             optimizer.step()
@@ -132,13 +134,17 @@ def measured(step: Step, device: str, repeats: int) -> tuple[float, float]:
     return statistics.median(found), torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0.0
 
 
+def compiled(task: Task) -> Task:
+    return replace(task, model=lambda: cast("nn.Module", torch.compile(task.model())))
+
+
 def compare(task: Task, device: str, precision: str, modes: list[str], repeats: int) -> None:
     torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
     torch.backends.cudnn.allow_tf32 = precision != "fp32"
     ways: dict[str, Callable[[Task, str, Any], Step]] = {"plain": plain, OURS: ours}
     ways |= {name: opacus(mode) for mode, name in OPACUS.items()}
 
-    def cast() -> Any:
+    def autocast() -> Any:
         return torch.autocast(device, torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
 
     base: tuple[float, float] | None = None
@@ -148,7 +154,7 @@ def compare(task: Task, device: str, precision: str, modes: list[str], repeats: 
         if device == "cuda":
             torch.cuda.empty_cache()
         try:
-            seconds, memory = measured(ways[name](task, device, cast), device, repeats)
+            seconds, memory = measured(ways[name](task, device, autocast), device, repeats)
         except Exception as error:
             print(
                 f"{task.name:9} {precision:5} {name:18} fails: {type(error).__name__}: {str(error)[:150]}", flush=True
@@ -172,12 +178,15 @@ def main(words: list[str]) -> None:
     )
     parser.add_argument("--modes", nargs="+", default=[OURS, *OPACUS.values()])
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--compiled", action="store_true")
     asked = parser.parse_args(words)
+    modes = [OURS] if asked.compiled else asked.modes
     where = torch.cuda.get_device_name() if device == "cuda" else f"{torch.get_num_threads()} threads"
     print(f"torch {torch.__version__}, {where}")
     for name in asked.tasks:
         for precision in asked.precision:
-            compare(TASKS[name], device, precision, asked.modes, asked.repeats)
+            task = compiled(TASKS[name]) if asked.compiled else TASKS[name]
+            compare(task, device, precision, modes, asked.repeats)
 
 
 if __name__ == "__main__":

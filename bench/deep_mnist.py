@@ -53,9 +53,9 @@ CANDIDATES = [
     for batch in (8192, 4096, 2048)
     for rate in (0.25, 0.5, 1.0, 2.0)
 ]
-CHOICES = {
-    1.0: Choice(rate=1.0, clip=1.0, batch=4096, epochs=20),
-    3.0: Choice(rate=0.5, clip=1.0, batch=2048, epochs=40),
+CHOICES = {  # what `--choose` found
+    1.0: Choice(rate=0.25, clip=1.0, batch=2048, epochs=20),
+    3.0: Choice(rate=1.0, clip=1.0, batch=4096, epochs=40),
 }
 
 

@@ -11,6 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from discreet.deep.kernels.triangle_tiles import added_up, place_of, room_for, store_sums
+
 
 @triton.jit
 def _patch_pairs(  # type: ignore[no-untyped-def]
@@ -22,10 +24,7 @@ def _patch_pairs(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     example = tl.program_id(1).to(tl.int64)
     tile = tl.program_id(0)
-    row = ((tl.sqrt(8.0 * tile + 1.0) - 1.0) * 0.5).to(tl.int32)  # tiles of the lower triangle, row by row
-    row = tl.where(row * (row + 1) // 2 > tile, row - 1, row)
-    row = tl.where((row + 1) * (row + 2) // 2 <= tile, row + 1, row)
-    column = tile - row * (row + 1) // 2
+    row, column = place_of(tile)
     t, u = row * BLOCK + tl.arange(0, BLOCK), column * BLOCK + tl.arange(0, BLOCK)
     t_known, u_known = t < ROWS * COLUMNS, u < ROWS * COLUMNS
     t_y, t_x, u_y, u_x = t // COLUMNS, t % COLUMNS, u // COLUMNS, u % COLUMNS
@@ -48,11 +47,7 @@ def _patch_pairs(  # type: ignore[no-untyped-def]
         at = (t_high * WIDTH + t_wide)[:, None] * size + (u_high * WIDTH + u_wide)[None, :]
         inputs += tl.load(pixels + example * size * size + at, mask=t_in[:, None] & u_in[None, :], other=0.0)
     place = out + (example * tl.num_programs(0) + tile) * 3
-    twice = tl.where(row == column, 1.0, 2.0)
-    tl.store(place, tl.sum(inputs * outputs) * twice)
-    alone = (tl.arange(0, BLOCK)[:, None] == tl.arange(0, BLOCK)[None, :]) & (row == column)
-    tl.store(place + 1, tl.sum(tl.where(alone, inputs, 0.0)))
-    tl.store(place + 2, tl.sum(tl.where(alone, outputs, 0.0)))
+    store_sums(place, inputs, outputs, row, column, BLOCK)
 
 
 def patch_pair_sums(
@@ -84,12 +79,9 @@ def patch_pair_sums(
     outputs, rows, columns = e.shape[1:]
     flat = a.flatten(2).float()  # a product of 16-bit numbers would be rounded to 16 bits
     pixels = torch.bmm(flat.mT, flat)
-    side = triton.cdiv(rows * columns, block)
-    tiles = side * (side + 1) // 2
-    out = torch.empty(len(a), tiles, 3, device=a.device, dtype=torch.float32)
-    _patch_pairs[tiles, len(a)](
+    out = room_for(a, rows * columns, block)
+    _patch_pairs[out.shape[1], len(a)](
         pixels, e, out, *e.stride(), height, width, outputs, rows, columns, sides[1], sides[0] * sides[1],
         *stride, *padding, *dilation, block, step, precision,
     )  # fmt: skip
-    pairs, inputs, errors = out.sum(1, dtype=torch.float64).unbind(1)
-    return pairs, inputs, errors
+    return added_up(out)
