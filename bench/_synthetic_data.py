@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from _claims import DATA
-from _learn_data import published_lists
+from _learn_data import PATIENT_NUMBERS, PATIENT_TEXTS, published_lists
 from numpy.typing import NDArray
 
 from discreet.synthetic import Bins, Domain, Keys
@@ -71,9 +71,29 @@ def nist(seed: int = 0, only: Iterable[str] | None = None) -> Discrete | None:
     return None if rows is None else _cut(rows, nist_domain(only), ("OWN_RENT", 1), seed)
 
 
-def nist_rows() -> Rows | None:
-    """All rows of the national excerpt of 2019."""
-    return _rows(DATA / "nist_acs_excerpts" / "national2019.csv.gz")
+def nist_rows(year: int = 2019) -> Rows | None:
+    """All rows of the national excerpt of a year."""
+    return _rows(DATA / "nist_acs_excerpts" / f"national{year}.csv.gz")
+
+
+def earlier(seed: int = 0) -> Discrete | None:
+    """The national excerpt of 2018: other people than those of 2019."""
+    rows = nist_rows(2018)
+    return None if rows is None else _cut(rows, nist_domain(), ("OWN_RENT", 1), seed)
+
+
+def patients(seed: int = 0) -> Discrete | None:
+    """The first stay in hospital of each diabetic, 15 columns."""
+    rows = _rows(DATA / "diabetes130" / "diabetic_data.csv.gz")
+    if rows is None:
+        return None
+    first: dict[str, dict[str, str]] = {}
+    for row in rows:
+        first.setdefault(row["patient_nbr"], row)
+    columns: dict[str, Any] = {name: Keys(values) for name, values in PATIENT_TEXTS.items()}
+    columns |= {name: Bins(range(low, high + 2), missing=False) for name, (low, high) in PATIENT_NUMBERS.items()}
+    columns["readmitted"] = Keys(["NO", "<30", ">30"], missing=False)
+    return _cut(list(first.values()), Domain(columns), ("readmitted", 0), seed)
 
 
 def nist_domain(only: Iterable[str] | None = None, *, leave: Iterable[str] = ("INDP", *WEIGHTS)) -> Domain:

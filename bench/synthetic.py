@@ -9,6 +9,7 @@ that are not there are left out.
     python bench/synthetic.py adult --generators AllPairs --epsilons 1 --seeds 2
     python bench/synthetic.py nist kmarginal               # by name: adult, nist, kmarginal, wide
     python bench/synthetic.py adult --generators peer-AIM peer-MST --seeds 1
+    python bench/synthetic.py choose                       # the constants of AllPairs, on other tables
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any
 
 import numpy as np
 from _claims import Claim, show
-from _synthetic_data import Codes, Discrete, adult, nist, wide
+from _synthetic_constants import Constants, chosen
+from _synthetic_data import Codes, Discrete, adult, earlier, nist, patients, wide
 from _synthetic_kmarginal import FEATURES, PARTS, PUBLISHED, kmarginal_run
 from rich.console import Console
 from rich.table import Table
@@ -39,7 +41,7 @@ from discreet import synthetic
 HERE = Path(__file__).parent
 PEER = HERE.parent / ".venv-peers" / "smartnoise_synth"
 DELTA = 1e-9
-TABLES = {"adult": adult, "nist": nist}
+TABLES = {"adult": adult, "nist": nist, "earlier": earlier, "patients": patients}
 OURS = ("AllPairs", "AIM", "MST", "Independent")
 PEERS = ("peer-AIM", "peer-MST")
 GOALS = {0.1: (0.167, None), 1.0: (0.047, 0.100), 10.0: (0.022, 0.064)}
@@ -126,6 +128,25 @@ def measured_wide() -> Scores:
     model.sample_codes()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {"wall": time.perf_counter() - start, "seconds": time.process_time() - used, "memory": memory}
+
+
+def errors(table: str, epsilon: float, constants: Constants) -> tuple[float, float]:
+    """Of pairs and of triples, with some constants, in a process of its own."""
+    run = apart("constants", table, epsilon, constants.share, constants.power, constants.certain)
+    return run["two"], run["three"]
+
+
+def measured_constants(table: str, epsilon: float, constants: Constants) -> Scores:
+    """One run of the fast generator with some constants, in this process."""
+    constants.set()
+    data = TABLES[table](0)
+    assert data is not None
+    made = synthetic.AllPairs(epsilon=epsilon, delta=DELTA, certain=constants.certain, random_state=0)
+    model = made.fit(data.train, domain=data.domain)
+    fake = model.sample_codes(len(data.codes[0]), bits=synthetic.fitted_model.sampling_bits(0))
+    sizes = tuple(data.domain.sizes.values())
+    two, three = (variation(data.codes[0], fake, sizes, degree) for degree in (2, 3))
+    return {"two": two, "three": three}
 
 
 def apart(*words: object) -> Scores:
@@ -218,6 +239,9 @@ def one(words: list[str]) -> Scores:
     """What a process of its own is asked for."""
     if words[0] == "wide":
         return measured_wide()
+    if words[0] == "constants":
+        table, epsilon, share, power, certain = words[1:]
+        return measured_constants(table, float(epsilon), Constants(share, power, int(certain)))
     table, generator, epsilon, seed, *features = words
     if table == "kmarginal":
         return {"score": kmarginal_run(generator, float(epsilon), int(seed), features[0], delta=DELTA)}
@@ -241,6 +265,8 @@ def main(words: list[str]) -> Any:
             show("A wide table", wide_claims())
         elif nist() is None or adult() is None:
             print(f"{part}: the data are not there.")
+        elif part == "choose":
+            print(f"chosen: {chosen(errors)}")
         elif part == "kmarginal":
             show("k-marginal score, NIST excerpt (national, 2019)", kmarginal_claims(asked))
         else:

@@ -28,7 +28,9 @@ from discreet.synthetic.pair_shrinkage import PairPrior, pair_prior
 MOST_PAIR_CELLS = 1 << 25
 """Of all pairs together: a public limit on memory."""
 
-_COLUMNS = Fraction(3, 10)  # the part of the budget for columns by themselves
+COLUMNS = Fraction(3, 10)
+"""The part of the budget for columns by themselves."""
+
 _BITS = 40  # of the square of a weight
 _ROUNDS = 4
 _FAILURES = 200  # pairs in a row that find no room before a round ends
@@ -88,7 +90,7 @@ class AllPairs(Generator):
     def prices(self, domain: Domain) -> tuple[dict[str, Fraction], Fraction]:
         """Returns the price of each column, and that of all pairs together."""
         rho = self.rho(domain)
-        columns = rho if len(domain.columns) == 1 else _COLUMNS * rho
+        columns = rho if len(domain.columns) == 1 else COLUMNS * rho
         weights = {name: cells_weight(size) for name, size in domain.sizes.items()}
         return {name: columns * weight / sum(weights.values()) for name, weight in weights.items()}, rho - columns
 
@@ -133,6 +135,11 @@ class AllPairs(Generator):
         return Learned(fit=choice.fitted(), marginals=[*merged, *measured], merges=merges)
 
 
+def pair_weight(free: int) -> int:
+    """Returns the square root of a pair's free numbers, in steps of 2^-20: what its price is proportional to."""
+    return math.isqrt(free << _BITS)
+
+
 def _measured_pairs(
     log: MeasurementLog, rows: CodedRows, merges: Mapping[str, Merge], sizes: Sizes, price: Fraction
 ) -> list[NoisyMarginal]:
@@ -142,7 +149,7 @@ def _measured_pairs(
     """
     small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
     weights = {
-        (one, other): math.isqrt((sizes[one] - 1) * (sizes[other] - 1) << _BITS)
+        (one, other): pair_weight((sizes[one] - 1) * (sizes[other] - 1))
         for one, other in combinations(sizes, 2)
         if min(sizes[one], sizes[other]) > 1 and cells((one, other), sizes) <= MOST_CELLS
     }
