@@ -8,6 +8,8 @@ BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
 COMPILE := $(BIN)/python -m compileall -q src # pip does it for what it copies, not for a source tree
 
+TORCH   := torch==2.13.0
+
 PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # Workers fill the processors by themselves: pools of threads inside each would only wait for one another.
@@ -94,7 +96,8 @@ $(VENV)/.made:
 	  PYTHONPATH=.bootstrap $(PYTHON) -m virtualenv -q $(VENV); }
 	@touch $@
 
-# One stamp per set of dependencies; each is renewed when pyproject.toml changes.
+# One stamp per set of dependencies; each is renewed when pyproject.toml changes. Most of what the documentation needs is
+# never imported, and is not compiled.
 $(VENV)/.run: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV)"
 	@$(PIP) -e '.[report]'
@@ -114,8 +117,8 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for the documentation"
-	@$(PIP) -e '.[dev,docs]'
-	@touch $@ $(VENV)/.dev $(VENV)/.run
+	@$(PIP) --no-compile -e '.[docs]' $(TORCH)
+	@touch $@ $(VENV)/.run
 
 # Libraries that are measured beside ours pin versions that conflict: an environment for each. One that cannot be
 # installed here is reported by the benchmarks and stops nothing.
