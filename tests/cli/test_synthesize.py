@@ -103,14 +103,16 @@ def test_people_and_their_events_are_written_together(clinic: Path) -> None:
     both = ("synthesize", "people", "--events", "visits", "--epsilon", "1", "--generator", "independent")
     half = run(*both, "--out", "fake.csv")
     assert (half.code, "--events-out" in half.err) == (2, True)
-    assert run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--report", "p.html").code == 2
+    assert run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--report", "p.pdf").code == 2
     assert run(*both, "--out", "fake.csv", "--events-out", "e.xlsx").code == 2
     made = run(*both, "--out", "fake.csv", "--events-out", "e.csv")
     assert made.code == 0, made.err
     people, events = (pyarrow.csv.read_csv(clinic / name) for name in ("fake.csv", "e.csv"))
     assert people.column_names[1:] == ["sex"]
     assert set(events.column(0).to_pylist()) <= set(people.column(0).to_pylist())
-    assert "nothing, it was stored" in run(*both, "--out", "fake.csv", "--events-out", "e.csv").out
+    again = run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--report", "p.html")
+    assert "nothing, it was stored" in again.out
+    assert "visits-pairs" in (clinic / "p.html").read_text(encoding="utf-8")
     (clinic / "domain.toml").write_text('sex = ["F", "M"]\n', encoding="utf-8")
     flat = run(*both, "--out", "fake.csv", "--events-out", "e.csv", "--domain", "domain.toml")
     assert (flat.code, "section for each" in " ".join(flat.err.split())) == (2, True)

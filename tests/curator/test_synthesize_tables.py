@@ -26,6 +26,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, Neighbours
 from discreet.synthetic.generator import Generator
 from tests.curator.spies import Spy
+from tests.report.reader import Page
 
 PEOPLE = {"who": "text", "sex": "text", "born": "date"}
 VISITS = {"who": "text", "ward": "text", "cost": "int"}
@@ -110,6 +111,28 @@ def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generato
         first, second = more.sample(50, random_state=1)
         assert (first.num_rows, first.column_names[0], second.column_names[0]) == (50, "who", "who")
         assert first.equals(same.sample(50, random_state=1)[0])
+
+
+def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_replayed(tmp_path: Path) -> None:
+    spy = Spy()
+    with curator(engine=spy) as made:
+        found = made.synthesize_tables("people", "visits", **QUICK)
+        before = (spy.reads, charges(made))
+        found.report(tmp_path / "both.html")
+        assert (spy.reads, charges(made)) == before
+        text = (tmp_path / "both.html").read_text(encoding="utf-8")
+        assert made.synthesize_tables("people", "visits", **QUICK).to_html() == text
+    read = Page(text)
+    anchors = [tag["id"] for tag in read.named("section") if "id" in tag]
+    assert len(anchors) == len(set(anchors)) == 8
+    assert {f"{table}-{part}" for table in ("people", "visits") for part in ("use", "columns", "pairs")} < set(anchors)
+    assert read.fetched == []
+    words = " ".join(read.text("li").split())
+    assert "a person is made up" in words
+    assert "events are made up one by one" in words
+    assert "no two rows belong to one person" not in words  # which is true of one table only
+    with pytest.raises(InvalidParameter, match="can be written"):
+        found.report(tmp_path / "no" / "where.html")
 
 
 @pytest.mark.parametrize("generator", ["mst", "aim", "allpairs"])

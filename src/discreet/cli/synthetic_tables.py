@@ -61,7 +61,7 @@ def synthesize(
 ) -> None:
     """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
     _check_out("--out", out)
-    _check_events(events, events_out, report)
+    _check_events(events, events_out)
     if report is not None:
         _check_report(report)
     known = None if domain is None else _domains(domain, linked=events is not None)
@@ -69,15 +69,16 @@ def synthesize(
     how |= {"rows": rows, "analyst": analyst, "project": project, "key": key}
     if rows_per_unit is not None:
         how["rows_per_unit"] = rows_per_unit
+    made: Any
     with stages("Synthesizing"), Curator.from_config(config, opening=False) as curator:
         if events is not None and events_out is not None:
-            both = curator.synthesize_tables(table, events, **how)
-            _write(both.people, out, "--out")
-            _write(both.events, events_out, "--events-out")
-            typer.echo(str(both))
-            return
-        made = curator.synthesize(table, **how)
-    _write(made.table, out, "--out")
+            made = curator.synthesize_tables(table, events, **how)
+            written = [(made.people, out, "--out"), (made.events, events_out, "--events-out")]
+        else:
+            made = curator.synthesize(table, **how)
+            written = [(made.table, out, "--out")]
+    for rows_made, path, option in written:
+        _write(rows_made, path, option)
     if report is not None:
         with stages("Drawing charts"):
             page = made.to_html()
@@ -91,15 +92,13 @@ def _check_out(option: str, out: Path) -> None:
         raise InvalidParameter(option, str(out), f"to end with {' or '.join(_FORMS)}, in a folder that is there")
 
 
-def _check_events(events: str | None, events_out: Path | None, report: Path | None) -> None:
+def _check_events(events: str | None, events_out: Path | None) -> None:
     """Refuses half of what two tables need, before anything is charged."""
     if (events is None) is not (events_out is None):
         told = "--events" if events is None else "--events-out"
         raise InvalidParameter(told, None, "to be given", "Two tables need --events TABLE and --events-out FILE.")
     if events_out is not None:
         _check_out("--events-out", events_out)
-        if report is not None:
-            raise InvalidParameter("--report", str(report), "to be left out for two tables", "It is about one table.")
 
 
 def _check_report(path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
-from discreet.curator.synthesis.synthetic_table import MOST_KEPT, plain_values, read_values
+from discreet.curator.synthesis.synthetic_table import MOST_KEPT, plain_values, read_values, write_text
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa
 from discreet.ledger import Remaining
@@ -66,6 +67,29 @@ class SyntheticTables:
         bits = source_of(None) if random_state is None else SeededBits(check.integer(random_state=random_state))
         first, second = self.model.sample(people, key=self.key, bits=bits)
         return pa.table(first), pa.table(second)
+
+    def to_html(self) -> str:
+        """Returns a page on what both tables are good for: their columns, the worst pairs, and what was not measured.
+
+        It follows from the released models: nothing looks at private rows again, and nothing is spent. The same for
+        tables that were replayed.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here.
+        """
+        pages = load("discreet.synthetic.quality.linked_page", "A page")
+        rows = self.people.num_rows, self.events.num_rows
+        text: str = pages.linked_page(self.model, rows=rows, notes=self.notes)
+        return text
+
+    def report(self, path: str | Path) -> None:
+        """Writes the page of `to_html` to a file, over an older one.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here; nothing is written.
+            InvalidParameter: if the file cannot be written.
+        """
+        write_text(self.to_html(), path)
 
     def __str__(self) -> str:
         paid = "nothing, it was stored" if self.replayed else str(self.cost)

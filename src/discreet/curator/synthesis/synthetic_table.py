@@ -83,11 +83,7 @@ class SyntheticTable(Displayed):
             MissingExtra: if charts cannot be drawn here; nothing is written.
             InvalidParameter: if the file cannot be written.
         """
-        text = self.to_html()
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError:
-            raise InvalidParameter("path", str(path), "to be a file that can be written", "Name another.") from None
+        write_text(self.to_html(), path)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -171,6 +167,18 @@ class KeptTable:
     def rows(self) -> int:
         """Returns the number of rows."""
         return len(next(iter(self.columns.values())))
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Writes a page to a file, over an older one.
+
+    Raises:
+        InvalidParameter: if the file cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError:
+        raise InvalidParameter("path", str(path), "to be a file that can be written", "Name another.") from None
 
 
 def most_rows(columns: int) -> int:

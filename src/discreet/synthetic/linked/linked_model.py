@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.lazy import load
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
 from discreet.privacy import events as privacy_events
@@ -93,6 +94,16 @@ class LinkedModel:
         first = {key: list(range(1, len(persons) + 1))} | self.domain.people.decode(persons, bits=source)
         second = {key: (owners + 1).tolist()} | _decoded(self.events.domain, self.domain, events, source)
         return first, second
+
+    def to_html(self) -> str:
+        """Returns a page on what tables of these models are good for; it costs nothing and reads nothing.
+
+        Raises:
+            MissingExtra: if charts cannot be drawn here.
+        """
+        pages = load("discreet.synthetic.quality.linked_page", "A page")
+        text: str = pages.linked_page(self)
+        return text
 
     def to_json(self) -> str:
         """Returns both models as text, without anything that was not released."""

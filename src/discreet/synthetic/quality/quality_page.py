@@ -6,6 +6,7 @@ All of it follows from the released model: post-processing, which costs nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from discreet.report import answers, page
@@ -30,6 +31,10 @@ MOST_NAMED = 60
 MOST_IMPLIED = 10**6
 """Cells of an unmeasured pair that is looked at."""
 
+FOLLOWS = (
+    "Everything on this page follows from what was released with that model: no private row was read for it, and "
+    "nothing was spent."
+)
 _SECTIONS = {
     "use": "What it is good for",
     "columns": "Columns",
@@ -69,24 +74,61 @@ def quality_page(model: Model, *, name: str = "", rows: int | None = None, notes
     Raises:
         MissingExtra: if charts cannot be drawn here.
     """
-    columns, pairs, unknown = column_shares(model), pair_errors(model), unmeasured_pairs(model)
-    warned = NOTHING if model.private else page.paragraph(_SEEDED, kind="refusal")
     drawn = "" if rows is None else f"{rows:,} made-up rows, "
-    lead = (
-        f"{drawn}drawn from a model that was learned under differential privacy. Everything on this page follows from "
-        "what was released with that model: no private row was read for it, and nothing was spent."
-    )
+    lead = f"{drawn}drawn from a model that was learned under differential privacy. {FOLLOWS}"
+    part = ModelPart(model=model, rows=rows, notes=notes)
     return page.document(
         f"Synthetic table {printable(name)}" if name else "A synthetic table",
-        warned,
-        _facts(model, rows),
-        _use(model, columns, pairs, unknown, rows),
-        _columns(columns),
-        _pairs(model, pairs, unknown),
-        _values(columns, notes),
+        *part.sections(),
         lead=lead[0].upper() + lead[1:],
-        contents=_SECTIONS,
+        contents=part.contents,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPart:
+    """What a page says of one model.
+
+    Args:
+        model: of a generator.
+        rows: how many were drawn; None for a page on the model alone.
+        notes: what limits and domains mean for the rows.
+        name: of the table, on a page about several.
+        nobody: why no row is anybody's.
+    """
+
+    model: Model
+    rows: int | None
+    notes: Sequence[str]
+    name: str = ""
+    nobody: str = _NOBODY
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """Returns the headings of the sections, by their anchors."""
+        about = f", {printable(self.name)}" if self.name else ""
+        return {self._anchor(key): f"{heading}{about}" for key, heading in _SECTIONS.items()}
+
+    def sections(self) -> list[Html]:
+        """Returns a warning if it is due, facts, and the sections."""
+        columns, pairs, unknown = column_shares(self.model), pair_errors(self.model), unmeasured_pairs(self.model)
+        warned = NOTHING if self.model.private else page.paragraph(_SEEDED, kind="refusal")
+        use = _use(_good(columns, pairs, self.rows), [*_bad(self.model, unknown), self.nobody])
+        bodies = {
+            "use": [use],
+            "columns": _columns(columns),
+            "pairs": _pairs(self.model, pairs, unknown),
+            "values": _values(columns, self.notes),
+        }
+        heads = self.contents
+        made = [
+            page.section(anchor, heads[anchor], *body)
+            for anchor, body in ((self._anchor(key), body) for key, body in bodies.items())
+        ]
+        return [warned, _facts(self.model, self.rows), *made]
+
+    def _anchor(self, key: str) -> str:
+        return f"{self.name}-{key}" if self.name else key
 
 
 def _facts(model: Model, rows: int | None) -> Html:
@@ -101,21 +143,10 @@ def _facts(model: Model, rows: int | None) -> Html:
 # --------------------------------------------------------------------------------------------------------------- use
 
 
-def _use(
-    model: Model,
-    columns: Sequence[ColumnShares],
-    pairs: Sequence[PairError],
-    unknown: Sequence[tuple[str, str]],
-    rows: int | None,
-) -> Html:
-    good, bad = _good(columns, pairs, rows), _bad(model, unknown)
-    return page.section(
-        "use",
-        _SECTIONS["use"],
-        page.beside(
-            page.group(page.paragraph("Good for", kind="headline"), page.bullets(*good)),
-            page.group(page.paragraph("Not good for", kind="headline"), page.bullets(*bad)),
-        ),
+def _use(good: Sequence[str], bad: Sequence[str]) -> Html:
+    return page.beside(
+        page.group(page.paragraph("Good for", kind="headline"), page.bullets(*good)),
+        page.group(page.paragraph("Not good for", kind="headline"), page.bullets(*bad)),
     )
 
 
@@ -152,7 +183,7 @@ def _bad(model: Model, unknown: Sequence[tuple[str, str]]) -> list[str]:
     if even:
         named = printable(", ".join(even[:MOST_NAMED]))
         said.append(f"Places within a bin or a piece of time: values are spread evenly there, in {named}.")
-    return [*said, _UNDECLARED, _INTERVALS, _NOTHING_NEW, _NOBODY]
+    return [*said, _UNDECLARED, _INTERVALS, _NOTHING_NEW]
 
 
 def _number(count: int, thing: str) -> str:
@@ -162,7 +193,7 @@ def _number(count: int, thing: str) -> str:
 # ----------------------------------------------------------------------------------------------------------- columns
 
 
-def _columns(columns: Sequence[ColumnShares]) -> Html:
+def _columns(columns: Sequence[ColumnShares]) -> list[Html]:
     told = (
         "Bars: shares of the model, from which rows are drawn. Ticks: what was measured, with noise; the line through "
         "a tick holds the true share with a chance of 95 %. A bar may well differ from its tick: the model fits all "
@@ -170,7 +201,7 @@ def _columns(columns: Sequence[ColumnShares]) -> Html:
     )
     figures = [_column(column) for column in columns[:MOST_CHARTS]]
     tables = [_listed(column) for column in columns[MOST_CHARTS:]]
-    return page.section("columns", _SECTIONS["columns"], page.paragraph(told), page.beside(*figures, *tables))
+    return [page.paragraph(told), page.beside(*figures, *tables)]
 
 
 def _listed(column: ColumnShares) -> Html:
@@ -198,11 +229,9 @@ def _column(column: ColumnShares) -> Html:
 # ------------------------------------------------------------------------------------------------------------- pairs
 
 
-def _pairs(model: Model, pairs: Sequence[PairError], unknown: Sequence[tuple[str, str]]) -> Html:
+def _pairs(model: Model, pairs: Sequence[PairError], unknown: Sequence[tuple[str, str]]) -> list[Html]:
     parts = [*_measured(pairs), *_unmeasured(model, unknown)]
-    if not parts:
-        parts = [page.paragraph("There is one column only.")]
-    return page.section("pairs", _SECTIONS["pairs"], *parts)
+    return parts or [page.paragraph("There is one column only.")]
 
 
 def _measured(pairs: Sequence[PairError]) -> list[Html]:
@@ -279,9 +308,9 @@ def _name(columns: tuple[str, str]) -> str:
 # ------------------------------------------------------------------------------------------------------------ values
 
 
-def _values(columns: Sequence[ColumnShares], notes: Sequence[str]) -> Html:
+def _values(columns: Sequence[ColumnShares], notes: Sequence[str]) -> list[Html]:
     heads = ("column", "values", "a value is")
     rows = [(printable(column.name), f"{column.values:,}", column.detail) for column in columns]
     own = [note for note in notes if not any(note == f"{c.name}: {c.detail}." for c in columns)]
     inside = [page.table(heads, rows, caption="How a value is made of what the model knows", numbers=heads[1:2])]
-    return page.section("values", _SECTIONS["values"], *inside, *([page.bullets(*map(printable, own))] if own else []))
+    return [*inside, *([page.bullets(*map(printable, own))] if own else [])]
