@@ -155,15 +155,22 @@ def adult() -> Data | None:
     return _cut("adult", np.hstack(parts), y, train, norm=math.sqrt(13), raw=_raw(rows, names), limits=ADULT_NUMBERS)
 
 
-def patients() -> Data | None:
-    """Whether a diabetic comes back to hospital; the first stay of each, every third for the test."""
+def first_stays() -> list[dict[str, str]] | None:
+    """The first stay of each diabetic."""
     rows = _rows(DATA / "diabetes130" / "diabetic_data.csv.gz")
     if rows is None:
         return None
     first: dict[str, dict[str, str]] = {}
     for row in rows:
         first.setdefault(row["patient_nbr"], row)
-    kept = list(first.values())
+    return list(first.values())
+
+
+def patients() -> Data | None:
+    """Whether a diabetic comes back to hospital; the first stay of each, every third for the test."""
+    kept = first_stays()
+    if kept is None:
+        return None
     parts = [_one_hot(kept, name, values) for name, values in PATIENT_TEXTS.items()]
     parts += [_scaled(kept, name, limits) for name, limits in PATIENT_NUMBERS.items()]
     y = np.array([int(row["readmitted"] != "NO") for row in kept])

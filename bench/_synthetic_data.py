@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from _claims import DATA
-from _learn_data import PATIENT_NUMBERS, PATIENT_TEXTS, published_lists
+from _learn_data import PATIENT_NUMBERS, PATIENT_TEXTS, first_stays, published_lists
 from numpy.typing import NDArray
 
 from discreet.synthetic import Bins, Domain, Keys
@@ -84,16 +84,13 @@ def earlier(seed: int = 0) -> Discrete | None:
 
 def patients(seed: int = 0) -> Discrete | None:
     """The first stay in hospital of each diabetic, 15 columns."""
-    rows = _rows(DATA / "diabetes130" / "diabetic_data.csv.gz")
+    rows = first_stays()
     if rows is None:
         return None
-    first: dict[str, dict[str, str]] = {}
-    for row in rows:
-        first.setdefault(row["patient_nbr"], row)
     columns: dict[str, Any] = {name: Keys(values) for name, values in PATIENT_TEXTS.items()}
     columns |= {name: Bins(range(low, high + 2), missing=False) for name, (low, high) in PATIENT_NUMBERS.items()}
     columns["readmitted"] = Keys(["NO", "<30", ">30"], missing=False)
-    return _cut(list(first.values()), Domain(columns), ("readmitted", 0), seed)
+    return _cut(rows, Domain(columns), ("readmitted", 0), seed)
 
 
 def nist_domain(only: Iterable[str] | None = None, *, leave: Iterable[str] = ("INDP", *WEIGHTS)) -> Domain:
