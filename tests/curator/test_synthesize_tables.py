@@ -131,6 +131,7 @@ def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_repla
     assert len(anchors) == len(set(anchors)) == 8
     assert {f"{table}-{part}" for table in ("people", "visits") for part in ("use", "columns", "pairs")} < set(anchors)
     assert read.fetched == []
+    assert text.count("epsilon of all tables") == 2
     words = " ".join(read.text("li").split())
     assert "a person is made up" in words
     assert "events are made up one by one" in words

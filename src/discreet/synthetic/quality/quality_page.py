@@ -125,19 +125,19 @@ class ModelPart:
             page.section(anchor, heads[anchor], *body)
             for anchor, body in ((self._anchor(key), body) for key, body in bodies.items())
         ]
-        return [warned, _facts(self.model, self.rows), *made]
+        return [warned, self._facts(), *made]
+
+    def _facts(self) -> Html:
+        found = {} if self.rows is None else {"made-up rows": f"{self.rows:,}"}
+        found |= {"rows measured, about": f"{self.model.rows:,}", "columns": str(len(self.model.domain.columns))}
+        found |= {"noisy marginals": f"{len(self.model.measurements):,}", "generator": self.model.generator}
+        kept, together = self.model.promise, " of all tables" if self.name else ""  # a model knows what all keep to
+        if kept is not None:
+            found |= {f"epsilon{together}": f"{float(kept.epsilon):g}", f"delta{together}": f"{float(kept.delta):.1g}"}
+        return page.facts(found)
 
     def _anchor(self, key: str) -> str:
         return f"{self.name}-{key}" if self.name else key
-
-
-def _facts(model: Model, rows: int | None) -> Html:
-    found = {} if rows is None else {"made-up rows": f"{rows:,}"}
-    found |= {"rows measured, about": f"{model.rows:,}", "columns": str(len(model.domain.columns))}
-    found |= {"noisy marginals": f"{len(model.measurements):,}", "generator": model.generator}
-    if model.promise is not None:
-        found |= {"epsilon": f"{float(model.promise.epsilon):g}", "delta": f"{float(model.promise.delta):.1g}"}
-    return page.facts(found)
 
 
 # --------------------------------------------------------------------------------------------------------------- use
