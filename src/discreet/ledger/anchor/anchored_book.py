@@ -7,7 +7,7 @@ import shlex
 import threading
 import warnings
 
-from discreet.errors import AnchorMismatch, AnchorNotKept, LedgerError
+from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
@@ -72,7 +72,7 @@ class AnchoredBook(Book):
         try:
             with self._keeping:
                 self._keep(backup)
-        except (LedgerError, OSError) as error:
+        except (InvalidParameter, LedgerError, OSError) as error:  # the first if its disk is not there any more
             reason = error.strerror if isinstance(error, OSError) else str(error)
             text = f"The anchor {self.anchor_file} was not kept ({reason}); the book has everything. Look at its disk."
             warnings.warn(text, AnchorNotKept, stacklevel=3)
