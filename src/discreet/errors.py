@@ -54,7 +54,13 @@ of age: 0 to 120 -> 0 to 110. Run: discreet protect
 
 
 class InvalidValue(DiscreetError, ValueError):
-    """A private value cannot be released as it is; the message never repeats the value."""
+    """A private value cannot be released as it is; the message never repeats the value.
+
+    >>> from discreet.mechanisms import Laplace
+    >>> Laplace(epsilon=1, sensitivity=1).release(float("nan"))
+    Traceback (most recent call last):
+    discreet.errors.InvalidValue: Expected the value to be finite. Replace NaN and infinities by a public rule ...
+    """
 
     def __init__(self, condition: str, hint: str) -> None:
         self.condition, self.hint = condition, hint
@@ -62,7 +68,14 @@ class InvalidValue(DiscreetError, ValueError):
 
 
 class UnsupportedEvent(DiscreetError, TypeError):
-    """An accounting method has no price for an event: refused, never guessed."""
+    """An accounting method has no price for an event: refused, never guessed.
+
+    >>> from discreet.accounting import epsilon
+    >>> from discreet.privacy import events
+    >>> epsilon(events.Pure(1), delta=1e-6, method="GDP")
+    Traceback (most recent call last):
+    discreet.errors.UnsupportedEvent: GDP has no price for Pure(epsilon=Fraction(1, 1)). Only Gaussian noise is ...
+    """
 
     def __init__(self, event: object, method: str, hint: str = "") -> None:
         self.event, self.method, self.hint = event, method, hint
@@ -70,7 +83,18 @@ class UnsupportedEvent(DiscreetError, TypeError):
 
 
 class InsufficientBudget(DiscreetError):
-    """A charge would exceed what is left; nothing was spent by asking."""
+    """A charge would exceed what is left; nothing was spent by asking.
+
+    >>> from discreet.accounting import Filter
+    >>> from discreet.privacy import Budget, events
+    >>> account = Filter(Budget(epsilon=1))
+    >>> account.charge(events.Pure(0.8))
+    >>> try:
+    ...     account.charge(events.Pure(0.5))
+    ... except InsufficientBudget as refused:
+    ...     print(refused.requested, "|", refused.remaining, "|", account.spent)
+    epsilon=0.5 | epsilon=0.2 | epsilon=0.8
+    """
 
     def __init__(self, requested: Any, remaining: Any, hint: str = "") -> None:
         self.requested, self.remaining, self.hint = requested, remaining, hint
@@ -81,6 +105,11 @@ class LedgerError(DiscreetError):
     """The book of accounts cannot be relied on or may not be written; nothing is answered.
 
     The message never repeats a question, an answer or an idempotency key.
+
+    >>> from discreet.ledger import Book
+    >>> Book("no such folder/book.db")
+    Traceback (most recent call last):
+    discreet.errors.LedgerError: The ledger file cannot be used (No such file or directory). Check the path.
     """
 
     def __init__(self, reason: str, hint: str = "") -> None:
@@ -89,7 +118,13 @@ class LedgerError(DiscreetError):
 
 
 class LedgerMissing(LedgerError):
-    """There is no book where one was named."""
+    """There is no book where one was named.
+
+    >>> from discreet.ledger import Book
+    >>> Book("no such book.db", read_only=True)
+    Traceback (most recent call last):
+    discreet.errors.LedgerMissing: There is no ledger file. Check the path.
+    """
 
 
 class AccountLocked(LedgerError):
@@ -101,6 +136,16 @@ class AccountLocked(LedgerError):
         analyst: who asked.
         total: how many credits of the account are used up.
         shared: whether the analyst has no role, and shares credits with all others who have none.
+
+    >>> from discreet.ledger import FAILURE_CREDITS, Book
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> for _ in range(FAILURE_CREDITS):
+    ...     book.fail(book.charge("patients", events.Pure(0.1)))
+    >>> book.charge("patients", events.Pure(0.1))
+    Traceback (most recent call last):
+    discreet.errors.AccountLocked: 'owner' may ask nothing new on account 'patients': 3 of their questions failed, ...
     """
 
     def __init__(self, account: str, failures: int, *, analyst: str, total: int, shared: bool = False) -> None:
@@ -115,7 +160,17 @@ class AccountLocked(LedgerError):
 
 
 class KeyConflict(LedgerError):
-    """An idempotency key came back with another request; nothing was charged for it."""
+    """An idempotency key came back with another request; nothing was charged for it.
+
+    >>> from discreet.ledger import Book
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = book.charge("patients", events.Pure(0.1), key="monday", question='{"count":"visits"}')
+    >>> book.charge("patients", events.Pure(0.1), key="monday", question='{"count":"wards"}')
+    Traceback (most recent call last):
+    discreet.errors.KeyConflict: The idempotency key belongs to another request, entry 2. Use a new key for a new ...
+    """
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
@@ -125,7 +180,13 @@ class KeyConflict(LedgerError):
 
 
 class NotPermitted(LedgerError):
-    """Somebody without the needed role tried to act on an account."""
+    """Somebody without the needed role tried to act on an account.
+
+    >>> from discreet.ledger import Book
+    >>> Book().stewardship.appoint("ben", "steward", by="ana")
+    Traceback (most recent call last):
+    discreet.errors.NotPermitted: 'ana' may not appoint. Only a steward may.
+    """
 
     def __init__(self, who: str, act: str, hint: str = "") -> None:
         self.who, self.act = who, act
@@ -133,7 +194,13 @@ class NotPermitted(LedgerError):
 
 
 class LedgerTampered(LedgerError):
-    """The book differs from what was written into it; `sequence` is the first entry that does not fit."""
+    """The book differs from what was written into it; `sequence` is the first entry that does not fit.
+
+    >>> from discreet.ledger import Book, Head
+    >>> Book(anchor=Head(7, "5f" * 32))  # which was exported from a book of at least seven entries
+    Traceback (most recent call last):
+    discreet.errors.LedgerTampered: Entry 7: the book is older than its anchor, or another one; ...
+    """
 
     def __init__(self, sequence: int, reason: str) -> None:
         self.sequence = sequence
@@ -149,6 +216,15 @@ class AnchorMismatch(LedgerError):
         head: of the book, as "sequence:hash"; None if there is no book.
         anchor: the head that the anchor knows.
         missing: how many entries the book lacks at least.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from discreet.ledger import AnchoredBook
+    >>> with TemporaryDirectory() as folder:
+    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
+    ...         book.stewardship.appoint("ana", "auditor")
+    ...     AnchoredBook(f"{folder}/new.db", anchor_file=f"{folder}/anchor")
+    Traceback (most recent call last):
+    discreet.errors.AnchorMismatch: The ledger ...new.db is gone, and its anchor tells of 1 entries. Restore ...
     """
 
     def __init__(self, reason: str, hint: str, *, head: str | None, anchor: str, missing: int) -> None:
@@ -157,7 +233,19 @@ class AnchorMismatch(LedgerError):
 
 
 class AnchorNotKept(RuntimeWarning):
-    """The anchor of a book could not be written: what was charged is in the book, and the anchor lags behind."""
+    """The anchor of a book could not be written: what was charged is in the book, and the anchor lags behind.
+
+    >>> import warnings
+    >>> from tempfile import TemporaryDirectory
+    >>> from discreet.ledger import AnchoredBook
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     with TemporaryDirectory() as disk:
+    ...         book = AnchoredBook(":memory:", anchor_file=f"{disk}/anchor")
+    ...     book.stewardship.appoint("ana", "auditor")
+    ...     book.close()
+    >>> told[0].category.__name__, "was not kept" in str(told[0].message)
+    ('AnchorNotKept', True)
+    """
 
 
 class UnsupportedQuery(DiscreetError, ValueError):
@@ -225,6 +313,10 @@ class ServiceError(DiscreetError):
 
     Attributes:
         retry_after: after how many seconds it may be worth another try; 0 if trying again changes nothing.
+
+    >>> error = ServiceError("This address does not take this method", "See /v1/openapi.json for what it takes.")
+    >>> print(error, error.retry_after)
+    This address does not take this method. See /v1/openapi.json for what it takes. 0
     """
 
     def __init__(self, reason: str, hint: str = "", *, retry_after: int = 0) -> None:
@@ -233,36 +325,74 @@ class ServiceError(DiscreetError):
 
 
 class NotAuthenticated(ServiceError):
-    """Nobody, or nobody who is known: why is not said."""
+    """Nobody, or nobody who is known: why is not said.
+
+    >>> explained(NotAuthenticated())
+    {'NotAuthenticated': 'A valid key or session is needed.', 'Hint': 'Sign in again, or ask a steward for a key.'}
+    """
 
     def __init__(self) -> None:
         super().__init__("A valid key or session is needed", "Sign in again, or ask a steward for a key.")
 
 
 class TooManyRequests(ServiceError):
-    """A caller asks more, or faster, than they may."""
+    """A caller asks more, or faster, than they may.
+
+    >>> try:
+    ...     raise TooManyRequests("Too many questions of yours are waiting", "Ask later.", retry_after=5)
+    ... except ServiceError as error:
+    ...     print(error, f"In {error.retry_after} seconds?")
+    Too many questions of yours are waiting. Ask later. In 5 seconds?
+    """
 
 
 class ServiceUnavailable(ServiceError):
-    """The service is full, is stopping, or cannot rely on its book."""
+    """The service is full, is stopping, or cannot rely on its book.
+
+    >>> raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
+    Traceback (most recent call last):
+    discreet.errors.ServiceUnavailable: The service is stopping. Ask again later.
+    """
 
 
 class UnknownJob(ServiceError):
-    """The caller has no such job."""
+    """The caller has no such job.
+
+    >>> raise UnknownJob
+    Traceback (most recent call last):
+    discreet.errors.UnknownJob: There is no such job of yours. Jobs are kept for a while after ...
+    """
 
     def __init__(self) -> None:
         super().__init__("There is no such job of yours", "Jobs are kept for a while after they end, and not for ever.")
 
 
 class UnknownEntry(ServiceError):
-    """The book has no such entry that the caller may see."""
+    """The book has no such entry that the caller may see.
+
+    >>> raise UnknownEntry
+    Traceback (most recent call last):
+    discreet.errors.UnknownEntry: There is no such entry of yours. Look for its number in your history.
+    """
 
     def __init__(self) -> None:
         super().__init__("There is no such entry of yours", "Look for its number in your history.")
 
 
 class RandomnessUnavailable(DiscreetError):
-    """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released."""
+    """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released.
+
+    >>> from discreet.noise import Bits, uniform_below
+    >>> class Stuck(Bits):
+    ...     def fill(self, array):
+    ...         array.fill(-1)
+    ...
+    ...     def lanes(self, count):
+    ...         return [0xFFFF] * count
+    >>> uniform_below(6, bits=Stuck())
+    Traceback (most recent call last):
+    discreet.errors.RandomnessUnavailable: The random bits do not end a draw, as honest ones do; nothing was released.
+    """
 
 
 class MissingExtra(DiscreetError, ImportError):
@@ -280,7 +410,12 @@ class MissingExtra(DiscreetError, ImportError):
 
 
 class InternalError(DiscreetError):
-    """A promise of the library to itself was broken: our fault, please report it."""
+    """A promise of the library to itself was broken: our fault, please report it.
+
+    >>> raise InternalError("What was charged is not what was planned.")
+    Traceback (most recent call last):
+    discreet.errors.InternalError: What was charged is not what was planned.
+    """
 
     def _render_traceback_(self) -> list[str]:
         """Renders it in full: whoever reports it needs to know where it happened."""

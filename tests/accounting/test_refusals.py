@@ -72,6 +72,15 @@ def test_unknown_events_have_no_price(event: Event, method: str) -> None:
         accounting.trade_off(event, 0.1)
 
 
+def test_a_refusal_says_which_method_has_no_price() -> None:
+    for ask, argument in ((accounting.epsilon, 1e-5), (accounting.epsilon, 0), (accounting.delta, 1)):
+        with pytest.raises(UnsupportedEvent) as refused:
+            ask(events.Gaussian(1), argument, method="basic")
+        assert (refused.value.event, refused.value.method) == (events.Gaussian(1), "Basic composition")
+        with pytest.raises(UnsupportedEvent, match=r"^Accounting has no price for"):
+            ask(Unknown(), argument)
+
+
 def test_unknown_events_cannot_be_charged() -> None:
     for budget in (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=1)):
         account = accounting.Filter(budget)

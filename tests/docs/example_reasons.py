@@ -5,46 +5,22 @@ The list may only shrink: a name that gets an example, or is shown by one, has t
 
 REASONS = {
     "is raised, and its message is tested where it is raised": """
-        discreet.errors.AccountLocked discreet.errors.AnchorMismatch discreet.errors.AnchorNotKept
-        discreet.errors.InsufficientBudget discreet.errors.InternalError discreet.errors.InvalidValue
-        discreet.errors.KeyConflict discreet.errors.LedgerError discreet.errors.LedgerMissing
-        discreet.errors.LedgerTampered discreet.errors.NotAuthenticated discreet.errors.NotPermitted
-        discreet.errors.RandomnessUnavailable discreet.errors.ServiceError discreet.errors.ServiceUnavailable
-        discreet.errors.TooManyRequests discreet.errors.UnknownEntry discreet.errors.UnknownJob
-        discreet.errors.UnsupportedEvent discreet.exact.Undecided discreet.learn.PrivacyWarning
-        discreet.remote.dbapi.DataError discreet.remote.dbapi.DatabaseError discreet.remote.dbapi.Error
-        discreet.remote.dbapi.IntegrityError discreet.remote.dbapi.InterfaceError discreet.remote.dbapi.InternalError
-        discreet.remote.dbapi.NotSupportedError discreet.remote.dbapi.OperationalError
-        discreet.remote.dbapi.ProgrammingError discreet.remote.dbapi.Warning
-    """,
-    "needs a service that runs; tests/remote runs the programs of docs/http_api.md": """
-        discreet.remote.dbapi.Connection discreet.remote.dbapi.Cursor discreet.remote.dbapi.DateFromTicks
-        discreet.remote.dbapi.TimeFromTicks discreet.remote.dbapi.TimestampFromTicks
-    """,
-    "is a constant": """
-        discreet.accounting.ORDERS discreet.ledger.FAILURE_CEILING discreet.ledger.FAILURE_CREDITS
-        discreet.ledger.OWNER discreet.privacy.events.KINDS
+        discreet.learn.PrivacyWarning
     """,
     "is what several classes have in common, and they have examples": """
         discreet.attacks.Attack discreet.attacks.subset_counts.Answerer discreet.audit.mechanisms.goodness_of_fit.Law
-        discreet.deep.ClipRule discreet.engines.BySource discreet.engines.Engine discreet.engines.by_source
+        discreet.deep.ClipRule
         discreet.local.MeanOracle discreet.mechanisms.Criterion discreet.mechanisms.Mechanism
-        discreet.mechanisms.Norm discreet.noise.Bits discreet.statistics.Score
+        discreet.mechanisms.Norm discreet.statistics.Score
     """,
     "is what something returns, and is shown there as what it prints": """
         discreet.attacks.Coarsened discreet.attacks.Comparison discreet.attacks.Curves discreet.attacks.Disclosure
         discreet.attacks.KnownItems discreet.attacks.Membership discreet.attacks.Presence discreet.attacks.Robustness
         discreet.attacks.Tracing discreet.attacks.Trial discreet.audit.Audited discreet.audit.QueryAudit
         discreet.audit.Violation discreet.curator.Program discreet.curator.Released
-        discreet.curator.book_report.report_page.BookReport discreet.learn.Reuse discreet.ledger.Restored
-        discreet.ledger.Share discreet.synthetic.Model discreet.workload.ReleasedAnswers
+        discreet.curator.book_report.report_page.BookReport discreet.learn.Reuse
+        discreet.synthetic.Model discreet.workload.ReleasedAnswers
         discreet.workload.ReleasedTables
-    """,
-    "draws at random: a page shows what is made of it, and tests compare its law": """
-        discreet.noise.LazyUniform discreet.noise.SecureBits discreet.noise.choose_exponential
-        discreet.noise.experiment.shuffled discreet.noise.experiment.uniforms discreet.noise.exponential_deviate
-        discreet.noise.normal_deviate discreet.noise.rounded discreet.noise.rounded_gaussian
-        discreet.noise.rounded_gaussians discreet.noise.source_of discreet.noise.system_bits
     """,
     "takes long, or data that an example cannot hold; `discreet attack` and tests run it": """
         discreet.attacks.backdoor_under_privacy discreet.attacks.genome discreet.attacks.labels_under_lies
@@ -55,20 +31,17 @@ REASONS = {
     """,
     "works on files or books, which tests make": """
         discreet.audit.protected discreet.check_file discreet.curator.book_report.report_page.verified
-        discreet.curator.run discreet.learn.load discreet.ledger.AnchoredBook
-        discreet.ledger.is_there discreet.ledger.require_there discreet.ledger.restore
-        discreet.ledger.restore_anchored
+        discreet.curator.run discreet.learn.load
     """,
     "has a sibling on the same page whose example shows how it is used": """
-        discreet.Limits discreet.accounting.methods discreet.attacks.subset_counts.Bounded
+        discreet.Limits discreet.attacks.subset_counts.Bounded
         discreet.attacks.subset_counts.Exact discreet.attacks.subset_counts.FromCurator
         discreet.attacks.subset_counts.GaussianPrivate discreet.attacks.subset_counts.Private
         discreet.attacks.subset_counts.Rounded discreet.attacks.subset_counts.Suppressed
         discreet.audit.mechanisms.goodness_of_fit.Bernoulli discreet.audit.mechanisms.goodness_of_fit.Categorical
         discreet.audit.mechanisms.goodness_of_fit.Geometric discreet.audit.mechanisms.goodness_of_fit.Uniform
         discreet.audit.mechanisms.goodness_of_fit.share_p_value discreet.count_distinct discreet.count_units
-        discreet.exact.exact_value discreet.exact.float_below discreet.exact.root_below
-        discreet.exact.settle discreet.maximum discreet.minimum discreet.mode discreet.statistics.Logistic
+        discreet.maximum discreet.minimum discreet.mode discreet.statistics.Logistic
         discreet.stddev
     """,
 }

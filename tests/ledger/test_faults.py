@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import pytest
 
-from discreet.errors import InsufficientBudget, LedgerError, NotPermitted
+from discreet.errors import InsufficientBudget, LedgerError, LedgerMissing, NotPermitted
 from discreet.ledger import Book
 from discreet.ledger.store import base, sqlite
 from discreet.ledger.store.sqlite import SqliteTransaction
@@ -114,7 +114,7 @@ def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -
     for lost in (tmp_path / "no" / "where", tmp_path):
         with pytest.raises(LedgerError):
             Book(str(lost))
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerMissing):
         Book(str(tmp_path / "missing"), read_only=True)
     assert not (tmp_path / "missing").exists()
     (tmp_path / "text").write_text("no database, but long enough to look like one " * 100)

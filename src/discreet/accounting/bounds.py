@@ -12,7 +12,7 @@ from discreet.accounting.composition import Events, Terms, exact_delta, terms
 from discreet.accounting.numerics import SLACK, argmin, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
-from discreet.privacy import Neighbours
+from discreet.privacy import ApproxDP, Neighbours
 
 Bound = Callable[[Terms, float], float]
 
@@ -55,7 +55,7 @@ def epsilon(
     _check_method(method)
     if not released:
         return 0.0
-    bounds = {} if method not in (None, "basic") else _basic_epsilon(released, wanted)
+    bounds = {} if method not in (None, "basic") else _basic_epsilon(released, wanted, method)
     if wanted > 0:
         bounds |= _run(released, float_below(wanted), 0, method)
     elif not bounds:  # whoever has a price only with a delta has none without
@@ -77,7 +77,7 @@ def delta(
     _check_method(method)
     if not released:
         return 0.0
-    bounds = {} if method not in (None, "basic") else _basic_delta(released, exact)
+    bounds = {} if method not in (None, "basic") else _basic_delta(released, exact, method)
     others = {name: max(bound, _FAINT) for name, bound in _run(released, float_below(exact), 1, method).items()}
     return _least(bounds | others, released, 1.0)
 
@@ -103,7 +103,13 @@ def trade_off(events: Events, alpha: check.Number, *, neighbours: Neighbours = N
 
 
 def methods() -> tuple[str, ...]:
-    """Returns the names of all methods."""
+    """Returns the names of all methods, by which one of them can be asked for alone.
+
+    >>> from discreet.privacy import events
+    >>> questions = events.Repeated(events.Pure(0.1), 100)
+    >>> {name: round(epsilon(questions, 1e-6, method=name), 2) for name in methods() if name != "GDP"}
+    {'basic': 10.0, 'optimal homogeneous': 4.77, 'zCDP': 5.22, 'RDP': 5.07, 'PLD': 4.77}
+    """
     return "basic", *_EXACT, *_OTHERS
 
 
@@ -131,25 +137,34 @@ def _collect(table: dict[str, tuple[Bound, Bound]], released: Terms, argument: f
     return bounds
 
 
-def _basic_epsilon(released: Terms, wanted: Fraction) -> dict[str, float]:
-    try:
-        total = composition.compose(released)
-    except UnsupportedEvent:
+def _basic_epsilon(released: Terms, wanted: Fraction, method: str | None) -> dict[str, float]:
+    total = _basic(released, method)
+    if total is None:
         return {}
     return {"basic": float_above(total.epsilon) if total.delta <= wanted else math.inf}
 
 
-def _basic_delta(released: Terms, at: Fraction) -> dict[str, float]:
-    try:
-        total = composition.compose(released)
-    except UnsupportedEvent:
+def _basic_delta(released: Terms, at: Fraction, method: str | None) -> dict[str, float]:
+    total = _basic(released, method)
+    if total is None:
         return {}
     return {"basic": float_above(total.delta) if total.epsilon <= at else 1.0}
 
 
+def _basic(released: Terms, method: str | None) -> ApproxDP | None:
+    """The sum of all losses; without one, the other methods decide unless this one was asked for."""
+    try:
+        return composition.compose(released)
+    except UnsupportedEvent:
+        if method is not None:
+            raise
+        return None
+
+
 def _least(bounds: dict[str, float], released: Terms, worst: float) -> float:
     if not bounds:
-        raise UnsupportedEvent(next(iter(released)), "No method", "Describe the release by an event that has a price.")
+        hint = "Describe the release by an event that has a price."
+        raise UnsupportedEvent(next(iter(released)), "Accounting", hint)
     return min((bound for bound in bounds.values() if not math.isnan(bound)), default=worst)
 
 

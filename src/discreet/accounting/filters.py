@@ -216,9 +216,13 @@ class RenyiFilter:
     so that its conversion meets the target (Feldman, Zrnic 2021; Lécuyer 2021). Trying several orders and keeping the
     best would cost delta for each: declare one.
 
+    >>> from discreet.accounting import ORDERS
     >>> from discreet.privacy import events
-    >>> account = RenyiFilter(epsilon=2, delta=1e-5, order=10)
-    >>> account.charge(events.PoissonSampled(0.01, events.Gaussian(noise_multiplier=1)))
+    >>> step = events.PoissonSampled(0.01, events.Gaussian(noise_multiplier=1))
+    >>> account = RenyiFilter(epsilon=2, delta=1e-5, order=8)
+    >>> account.charge(events.Repeated(step, 500))
+    >>> print(8 in ORDERS, len(ORDERS), ORDERS.min(), ORDERS.max())  # those that can be declared
+    True 166 1.01 4096.0
     """
 
     def __init__(self, *, epsilon: check.Number, delta: check.Number, order: check.Number) -> None:

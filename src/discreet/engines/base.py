@@ -101,6 +101,17 @@ class Engine(ABC):
     Formal guarantees: a reading is refused for what it is (`InvalidParameter`) before a row is touched; once rows are
     touched the only error is `QueryFailed`, whose text is constant. The result is a function of the set of rows, the
     same whatever their order and the number of threads, and the same on every engine.
+
+    >>> from discreet.engines import Memory
+    >>> from discreet.plan.model.readings import Statistic
+    >>> count = Reading(table="visits", statistics=(Statistic(kind="rows"),))
+    >>> with Memory() as engine:
+    ...     engine.register("visits", [{"age": 40}, {"age": 60}], {"age": Type.INT})
+    ...     engine.read(count)
+    {(): (2,)}
+    >>> engine.read(count)  # it is closed by now
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected table='visits' to be registered. Register it first.
     """
 
     def __init__(self) -> None:
@@ -197,6 +208,15 @@ class BySource(Engine):
     Args:
         usual: the engine of sources that bring none of their own.
         kinds: of sources that do.
+
+    >>> from discreet.engines import Memory
+    >>> tuples = SourceKind(lambda source: "tuples" if isinstance(source, tuple) else None, lambda name: Memory())
+    >>> engine = BySource(Memory(), [tuples])
+    >>> engine.register("visits", [{"ward": "A"}], {"ward": Type.TEXT})
+    >>> engine.register("wards", ({"ward": "A"},), {"ward": Type.TEXT})
+    >>> engine.check(["visits", "wards"], [])
+    Traceback (most recent call last):
+    discreet.errors.UnsupportedQuery: The tables of this question are in different databases, and rows are not ...
     """
 
     def __init__(self, usual: Engine, kinds: Sequence[SourceKind]) -> None:

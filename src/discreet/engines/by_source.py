@@ -70,5 +70,11 @@ def engine_at(address: str | None) -> Engine | None:
 
 
 def by_source() -> Engine:
-    """Returns an engine that reads files and frames by DuckDB, embedded, and tables of servers by their servers."""
+    """Returns an engine that reads files and frames by DuckDB, embedded, and tables of servers by their servers.
+
+    >>> import pyarrow
+    >>> with by_source() as engine:
+    ...     engine.schema_of(pyarrow.table({"age": [40, 60], "ward": ["A", "B"]}))
+    {'age': <Type.INT: 'int'>, 'ward': <Type.TEXT: 'text'>}
+    """
     return BySource(DuckDB(), KINDS)

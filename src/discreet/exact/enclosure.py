@@ -175,11 +175,23 @@ class Enclosure:
 
 
 class Undecided(Exception):
-    """The digits computed so far do not decide a comparison: a request for more, caught by `settle`, never an error."""
+    """The digits computed so far do not decide a comparison: a request for more, caught by `settle`, never an error.
+
+    >>> limit = Fraction("1.41422")
+    >>> Enclosure.of(2, digits=4).sqrt().below(limit)  # between 1.413 and 1.415
+    Traceback (most recent call last):
+    discreet.exact.enclosure.Undecided
+    >>> Enclosure.of(2, digits=8).sqrt().below(limit)
+    True
+    """
 
 
 def settle(decide: Callable[[int], T], digits: int = 40) -> T:
-    """Runs a decision with more and more digits until it no longer raises `Undecided`."""
+    """Runs a decision with more and more digits until it no longer raises `Undecided`.
+
+    >>> settle(lambda digits: (Enclosure.of(2, digits).sqrt() * 10**50).floor())
+    141421356237309504880168872420969807856967187537694
+    """
     while True:
         try:
             return decide(digits)

@@ -156,7 +156,11 @@ class Grid:
 
 
 def exact_value(value: Any) -> Fraction:
-    """Returns a private value as the exact rational it is; refuses what is not finite, without repeating it."""
+    """Returns a private value as the exact rational it is; refuses what is not finite, without repeating it.
+
+    >>> exact_value(0.75), exact_value(0.1) == Fraction(1, 10)  # a float is the binary number that it is
+    (Fraction(3, 4), False)
+    """
     if isinstance(value, bool):
         raise InvalidValue("to be a number", "Pass an integer, a float or a Fraction.")
     if isinstance(value, numbers.Rational):

@@ -45,7 +45,11 @@ def float_above(value: Fraction | int) -> float:
 
 
 def float_below(value: Fraction | int) -> float:
-    """Returns the largest float that is not above the rational."""
+    """Returns the largest float that is not above the rational.
+
+    >>> float_below(Fraction(1, 3)), float_above(Fraction(1, 3))
+    (0.3333333333333333, 0.33333333333333337)
+    """
     return -float_above(-value)
 
 
@@ -64,7 +68,11 @@ def root_above(value: Fraction, bits: int = 64) -> Fraction:
 
 
 def root_below(value: Fraction, bits: int = 64) -> Fraction:
-    """Returns a rational at or just below the square root."""
+    """Returns a rational at or just below the square root, off by less than 2^-bits relative to max(1, root).
+
+    >>> root_below(Fraction(2), bits=8), root_above(Fraction(2), bits=8)
+    (Fraction(181, 128), Fraction(363, 256))
+    """
     exact = _exact_root(value)
     if exact is not None:
         return exact

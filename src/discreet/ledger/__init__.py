@@ -8,8 +8,8 @@ replay and has an interrupted question run again, `policy` says who may do what,
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
 from discreet.ledger.anchor.anchored_book import AnchoredBook, require_there
-from discreet.ledger.anchor.recovery import Restored, restore_anchored
-from discreet.ledger.book import Book, restore
+from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored
+from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER

@@ -29,10 +29,10 @@ from discreet.report.display import Display, Displayed
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
-"""Failed questions until a name is stopped: failing is one bit about the data that nobody paid for."""
+"""Failed questions until a name is stopped (`AccountLocked`): failing is a bit about the data that nobody paid for."""
 
 FAILURE_CEILING = 3 * FAILURE_CREDITS
-"""Credits of all names together, until everybody who had a failure is stopped."""
+"""Credits of all names together, until everybody who had a failure is stopped: see `Book.fail`."""
 
 
 class Role(Enum):

@@ -252,7 +252,19 @@ class Book:
             return outcomes.interrupt(rows, receipt)
 
     def fail(self, *receipts: Receipt) -> None:
-        """Notes that a question failed after its charge, which uses one of the analyst's credits on the account."""
+        """Notes that a question failed after its charge, which uses one of the analyst's credits on the account.
+
+        >>> from discreet.ledger import FAILURE_CEILING
+        >>> from discreet.privacy import Budget, Unit, events
+        >>> book = Book()
+        >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+        >>> for who in range(FAILURE_CEILING):  # one failure of each may be a plan of them all
+        ...     book.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
+        ...     book.fail(book.charge("patients", events.Pure(0.01), analyst=f"analyst {who}"))
+        >>> balance = book.balance("patients")
+        >>> balance.failures, len(balance.stopped)
+        (9, 9)
+        """
         with self._journal.acting() as rows:
             for receipt in receipts:
                 outcomes.fail(rows, receipt)
@@ -396,6 +408,13 @@ class Book:
             project: only what was charged for this project and allotted to it.
             after: the last sequence to leave out.
             limit: how many at most.
+
+        >>> from discreet.ledger import OWNER
+        >>> book = Book()
+        >>> book.stewardship.appoint("ana", "steward")
+        >>> book.stewardship.appoint("ben", "auditor", by="ana")
+        >>> [entry.who for entry in book.history()], len(book.history(analyst=OWNER))
+        (['owner', 'ana'], 1)
         """
         with self._journal.reading() as rows:
             found = (entry.shown for entry in rows.entries(after, account) if entry.concerns(analyst, project))
@@ -469,31 +488,3 @@ class Book:
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
         with Book(path, read_only=True, anchor=head) as copy:
             return copy.verify()
-
-
-def restore(source: str, target: str, *, anchor: Head) -> Book:
-    """Puts a backup in the place of a lost book.
-
-    Args:
-        source: the backup, in a file or in a database.
-        target: where the book shall be, a file or an address; nothing may be there.
-        anchor: the latest head that was exported from the lost book.
-
-    Returns:
-        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
-        amend the accounts before resuming.
-
-    Raises:
-        LedgerTampered: if the backup was altered.
-        LedgerError: if there is already something.
-    """
-    with Book(source, read_only=True) as copy:
-        copy.verify()
-        copy.backup(target)
-    book = Book(target)
-    try:
-        book.check_anchor(anchor)
-    except LedgerError:
-        if not book.frozen:
-            raise
-    return book

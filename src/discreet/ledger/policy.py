@@ -23,7 +23,7 @@ from discreet.ledger.serialization import parsed
 from discreet.ledger.store.base import Transaction
 
 OWNER = "owner"
-"""The name that acts when no other is given."""
+"""The name that acts when no other is given: see `Book.history`."""
 
 
 def role(states: changes.States, account: str, who: str) -> Role | None:

@@ -25,6 +25,16 @@ class Share:
         cap: what they may spend of the account at most; None if only the account's budget limits them.
         balance: what they have spent, and what the cap leaves.
         spendable: the largest epsilon of a pure question that both the cap and the account leave.
+
+    >>> from discreet.ledger import Book
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=0.5))
+    >>> _ = book.charge("patients", events.Pure(0.2), analyst="ana")
+    >>> (share,) = book.standing("patients").people
+    >>> print(share.name, share.cap, share.balance.spent, share.spendable)
+    ana epsilon=0.5 epsilon=0.2 3/10
     """
 
     name: str

@@ -36,6 +36,12 @@ def choose_exponential(
 
     Returns:
         The index; its law is exact.
+
+    >>> from discreet.noise import SeededBits
+    >>> steps, bits = np.array([0, 1, 3]), SeededBits(7)
+    >>> drawn = [choose_exponential(steps, Fraction(1), bits) for _ in range(1000)]
+    >>> [drawn.count(index) for index in range(3)]  # 705.4, 259.5 and 35.1 are expected
+    [706, 248, 46]
     """
     counts = np.ones_like(steps) if weights is None else weights
     possible = np.flatnonzero(counts > 0)

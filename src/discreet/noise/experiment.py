@@ -16,7 +16,12 @@ Floats = NDArray[np.float64]
 
 
 def uniforms(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> Floats:
-    """Draws numbers spread evenly over (0, 1): odd multiples of 2^-53."""
+    """Draws numbers spread evenly over (0, 1): odd multiples of 2^-53.
+
+    >>> from discreet.noise import SeededBits
+    >>> uniforms((2, 2), bits=SeededBits(7)).round(3).tolist()
+    [[0.087, 0.67], [0.662, 0.408]]
+    """
     count = int(np.prod(shape))
     words = source_of(bits).words(count) >> np.uint64(12)
     return ((words.astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
@@ -33,5 +38,11 @@ def coins(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> NDArray[
 
 
 def shuffled(count: int, *, bits: Bits | None = None) -> NDArray[np.intp]:
-    """Returns the numbers below count in random order."""
+    """Returns the numbers below count in random order.
+
+    >>> from discreet.noise import SeededBits
+    >>> patients = np.array(["ana", "ben", "cid", "dan", "eve"])
+    >>> patients[shuffled(5, bits=SeededBits(7))].tolist()
+    ['ana', 'dan', 'cid', 'eve', 'ben']
+    """
     return np.argsort(uniforms(count, bits=bits), kind="stable")

@@ -20,6 +20,13 @@ class LazyUniform:
     """A uniform real between 0 and 1 that draws its bits when they are asked for.
 
     Calling it with a number of digits gives an enclosure of that precision; every call agrees with the ones before.
+
+    >>> from discreet.noise import SeededBits
+    >>> uniform = LazyUniform(SeededBits(7))
+    >>> uniform(4)
+    Enclosure(low=Decimal('0.05855'), high=Decimal('0.05856'), digits=4)
+    >>> uniform(8)
+    Enclosure(low=Decimal('0.058558119'), high=Decimal('0.058558120'), digits=8)
     """
 
     __slots__ = ("_bits", "_count", "_prefix")
@@ -43,18 +50,34 @@ class LazyUniform:
 
 
 def rounded(real: Real) -> int:
-    """Returns the nearest integer to a real number that is certainly no half-integer."""
+    """Returns the nearest integer to a real number that is certainly no half-integer.
+
+    >>> rounded(lambda digits: Enclosure.of(2, digits).sqrt() * 10**9)
+    1414213562
+    """
     return settle(lambda digits: (real(digits) + _HALF).floor())
 
 
 def exponential_deviate(bits: Bits) -> Real:
-    """Returns a standard exponential variable, -ln U."""
+    """Returns a standard exponential variable, -ln U: one real number, known to as many digits as are asked for.
+
+    >>> from discreet.noise import SeededBits
+    >>> wait = exponential_deviate(SeededBits(7))
+    >>> wait(6), rounded(wait)
+    (Enclosure(low=Decimal('2.83772'), high=Decimal('2.83775'), digits=6), 3)
+    """
     uniform = LazyUniform(bits)
     return lambda digits: -uniform(digits).log()
 
 
 def normal_deviate(bits: Bits) -> Real:
-    """Returns a standard normal variable by the polar method (Marsaglia, Bray 1964)."""
+    """Returns a standard normal variable by the polar method (Marsaglia, Bray 1964).
+
+    >>> from discreet.noise import SeededBits
+    >>> normal = normal_deviate(SeededBits(7))
+    >>> rounded(lambda digits: normal(digits) * 1000), rounded(lambda digits: normal(digits) * 10**12)
+    (-706, -705697906301)
+    """
     return polar(*disc_point(bits))
 
 

@@ -89,6 +89,20 @@ class Bits(ABC):
     """A source of fair, independent random bits.
 
     Thread-safe: no bit is handed out twice. `private` says whether results drawn from it may be released.
+
+    >>> from discreet.noise import uniform_below
+    >>> class Recorded(Bits):  # numbers below 2^16 that were drawn elsewhere; for one thread
+    ...     def __init__(self, numbers):
+    ...         self.numbers = iter(numbers)
+    ...
+    ...     def lanes(self, count):
+    ...         return [next(self.numbers) for _ in range(count)]
+    ...
+    ...     def fill(self, array):
+    ...         array.view(np.uint16)[:] = self.lanes(array.nbytes // 2)
+    >>> bits = Recorded([40503, 12, 65535])
+    >>> uniform_below(100, bits=bits), bits.private
+    (79, False)
     """
 
     private: bool = False
@@ -197,6 +211,14 @@ class SecureBits(_StreamBits):
     fork parent and child share no waiting lane and no key; a new key is taken every 4 GiB; if the system source fails,
     or its bytes fail the health test that every new key comes with, `RandomnessUnavailable` is raised and nothing is
     drawn.
+
+    >>> import copy
+    >>> bits = SecureBits()
+    >>> bits.private, bits.word() == bits.word()
+    (True, False)
+    >>> copy.copy(bits)
+    Traceback (most recent call last):
+    TypeError: A source of random bits cannot be copied or pickled: both copies would draw the same noise.
     """
 
     private = True
@@ -253,7 +275,11 @@ _SYSTEM = SecureBits()
 
 
 def system_bits() -> Bits:
-    """Returns the process-wide secure source that every sampler uses unless it is given another."""
+    """Returns the process-wide secure source that every sampler uses unless it is given another.
+
+    >>> system_bits() is system_bits(), system_bits().private
+    (True, True)
+    """
     return _SYSTEM
 
 
@@ -268,6 +294,12 @@ def source_of(bits: Bits | None) -> Bits:
 
     Raises:
         InvalidParameter: for anything else, such as a generator of another library.
+
+    >>> source_of(None) is system_bits()
+    True
+    >>> source_of(7)
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected bits=7 to be a source of bits. Pass SecureBits(), or nothing.
     """
     if bits is not None and not isinstance(bits, Bits):
         raise InvalidParameter("bits", bits, "to be a source of bits", "Pass SecureBits(), or nothing.")

@@ -31,7 +31,13 @@ _Point = tuple[LazyUniform, LazyUniform]
 
 
 def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
-    """Returns the nearest integer to offset + sigma Z, exactly."""
+    """Returns the nearest integer to offset + sigma Z, exactly.
+
+    >>> from discreet.noise import SeededBits
+    >>> bits = SeededBits(7)
+    >>> [rounded_gaussian(Fraction(10), Fraction(1, 2), bits) for _ in range(8)]
+    [-8, -3, -3, -6, 3, -17, 3, -4]
+    """
     whole = math.floor(offset)
     part = np.array([float(offset - whole)])
     if sigma <= LARGEST_RATIO and Fraction(float(part[0])) == offset - whole:
@@ -40,7 +46,12 @@ def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
 
 
 def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
-    """Returns the nearest integers to offsets + sigma Z with independent Z, exactly; offsets below 2^62 in size."""
+    """Returns the nearest integers to offsets + sigma Z with independent Z, exactly; offsets below 2^62 in size.
+
+    >>> from discreet.noise import SeededBits
+    >>> rounded_gaussians(Fraction(10), np.array([0.0, 0.5, 1e6]), SeededBits(7)).tolist()
+    [-2, 1, 1000015]
+    """
     if sigma > LARGEST_RATIO:
         flat = [rounded_gaussian(sigma, Fraction(offset), bits) for offset in offsets.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(offsets.shape)

@@ -35,43 +35,114 @@ _SET = re.compile(r"\s*SET\s+discreet\.epsilon\s*(?:=|\sTO\s)\s*'?([0-9./eE+-]+)
 
 
 class Warning(Exception):  # noqa: A001 - the name that PEP 249 gives it
-    """Never raised: notes are in `Cursor.answer`."""
+    """Never raised: notes are in `Cursor.answer`. It is no `Error`, as PEP 249 has it.
+
+    >>> Connection.Warning is Warning, issubclass(Warning, Error)
+    (True, False)
+    """
 
 
 class Error(Exception):
-    """Whatever went wrong; its cause is the error of this library."""
+    """Whatever went wrong; its cause is the error of this library, if there is one.
+
+    >>> try:
+    ...     connect("http://data.example", key="dk_3f9a_5ec7e7")
+    ... except Error as error:
+    ...     print(type(error).__name__, "because of", repr(error.__cause__))
+    ProgrammingError because of InvalidParameter("Expected url='http://data.example' to begin with https://. Only ...
+    """
 
 
 class InterfaceError(Error):
-    """Something was used that is closed."""
+    """Something was used that is closed.
+
+    >>> with connect("https://data.example", key="dk_3f9a_5ec7e7") as connection:
+    ...     cursor = connection.cursor()
+    >>> cursor.execute("SET discreet.epsilon = 0.1")
+    Traceback (most recent call last):
+    discreet.remote.dbapi.InterfaceError: The cursor or its connection is closed.
+    """
 
 
 class DatabaseError(Error):
-    """The service refused something."""
+    """Something is refused, by the service or before it is asked: every error but those of what is closed.
+
+    >>> cursor = connect("https://data.example", key="dk_3f9a_5ec7e7").cursor()
+    >>> for text in ("SET discreet.epsilon = 0", "SELECT COUNT(*) AS n FROM visits"):
+    ...     try:
+    ...         cursor.execute(text)
+    ...     except DatabaseError as error:
+    ...         print(error)
+    Expected epsilon='0' > 0. Pass a positive number, e.g. epsilon=0.1.
+    No epsilon is set. Execute SET discreet.epsilon = 0.1 first, or pass epsilon= to connect.
+    """
 
 
 class DataError(DatabaseError):
-    """A value does not fit."""
+    """A value does not fit.
+
+    >>> from unittest.mock import Mock
+    >>> refusal = errors.InvalidValue("to be finite", "Replace it.")
+    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
+    Traceback (most recent call last):
+    discreet.remote.dbapi.DataError: Expected the value to be finite. Replace it.
+    """
 
 
 class OperationalError(DatabaseError):
-    """The service, the budget or the right to ask is missing."""
+    """The service, the budget or the right to ask is missing.
+
+    >>> from unittest.mock import Mock
+    >>> refusal = errors.InsufficientBudget("epsilon=0.1", "epsilon=0.05")
+    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
+    Traceback (most recent call last):
+    discreet.remote.dbapi.OperationalError: The charge needs epsilon=0.1; epsilon=0.05 remain.
+    """
 
 
 class IntegrityError(DatabaseError):
-    """An idempotency key came back with another question."""
+    """An idempotency key came back with another question; cursors make a new key for each.
+
+    >>> from unittest.mock import Mock
+    >>> refusal = errors.KeyConflict(7)
+    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
+    Traceback (most recent call last):
+    discreet.remote.dbapi.IntegrityError: The idempotency key belongs to another request, entry 7. Use a new key for ...
+    """
 
 
 class InternalError(DatabaseError):
-    """The service failed."""
+    """The service failed.
+
+    >>> from unittest.mock import Mock
+    >>> refusal = errors.InternalError("Something went wrong.")
+    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
+    Traceback (most recent call last):
+    discreet.remote.dbapi.InternalError: Something went wrong.
+    """
 
 
 class ProgrammingError(DatabaseError):
-    """The question or a parameter is refused; nothing was spent."""
+    """The question or a parameter is refused; nothing was spent.
+
+    >>> connect("https://data.example", key="dk_3f9a_5ec7e7").cursor().fetchone()
+    Traceback (most recent call last):
+    discreet.remote.dbapi.ProgrammingError: There are no rows. Execute a SELECT first.
+    """
 
 
 class NotSupportedError(DatabaseError):
-    """Something that a service does not do."""
+    """Something that a service does not do.
+
+    >>> cursor = connect("https://data.example", key="dk_3f9a_5ec7e7", epsilon=0.1).cursor()
+    >>> cursor.executemany("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", [["A"], ["B"]])
+    Traceback (most recent call last):
+    discreet.remote.dbapi.NotSupportedError: Each question is paid by itself. Call execute for each of them.
+    """
 
 
 _ERRORS: tuple[tuple[type[DiscreetError], type[DatabaseError]], ...] = (
@@ -106,17 +177,29 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> dt.date:
-    """Returns the day of a moment in seconds since 1970."""
+    """Returns the day, in local time, of a moment in seconds since 1970.
+
+    >>> DateFromTicks(Timestamp(2026, 3, 1, 12, 30).timestamp())
+    datetime.date(2026, 3, 1)
+    """
     return Date(*time.localtime(ticks)[:3])
 
 
 def TimestampFromTicks(ticks: float) -> dt.datetime:
-    """Returns a moment in seconds since 1970."""
+    """Returns a moment in seconds since 1970 as local time, without a zone and without fractions of a second.
+
+    >>> TimestampFromTicks(Timestamp(2026, 3, 1, 12, 30, 15, 250_000).timestamp())
+    datetime.datetime(2026, 3, 1, 12, 30, 15)
+    """
     return Timestamp(*time.localtime(ticks)[:6])
 
 
 def TimeFromTicks(ticks: float) -> dt.time:
-    """Returns the time of day of a moment in seconds since 1970."""
+    """Returns the time of day, in local time, of a moment in seconds since 1970.
+
+    >>> TimeFromTicks(Timestamp(2026, 3, 1, 12, 30).timestamp())
+    datetime.time(12, 30)
+    """
     return Time(*time.localtime(ticks)[3:6])
 
 
@@ -149,6 +232,11 @@ class Connection:
     Attributes:
         curator: the service.
         epsilon: what each question may cost; None until it is set.
+
+    >>> with connect("https://data.example", key="dk_3f9a_5ec7e7") as connection:
+    ...     _ = connection.cursor().execute("SET discreet.epsilon = 0.1")
+    >>> connection.epsilon, connection.closed
+    (Fraction(1, 10), True)
     """
 
     Warning, Error, InterfaceError, DatabaseError, DataError = Warning, Error, InterfaceError, DatabaseError, DataError
@@ -198,6 +286,19 @@ class Cursor:
         rowcount: how many rows there are; -1 before a question.
         arraysize: how many rows `fetchmany` gives.
         answer: the whole answer of the last question, with its cost and notes.
+
+    >>> from discreet import Budget, Curator, engines, noise
+    >>> from discreet.curator.documents import answer_document
+    >>> curator = Curator.for_tests(engine=engines.Memory(), bits=noise.SeededBits(8))
+    >>> curator.protect([{"ward": "A"}] * 60, name="visits", types={"ward": "text"}, budget=Budget(epsilon=1))
+    >>> class Service:  # a curator of this process, in the place of one that is reached over HTTP
+    ...     def ask_document(self, question, **how):
+    ...         return answer_document(curator.ask(question, **how))
+    >>> cursor = Connection(Service(), epsilon=0.5).cursor()
+    >>> cursor.execute("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", ["A"]).fetchall()
+    [(59, 53, 65)]
+    >>> [name for name, *_ in cursor.description], str(cursor.answer.cost)
+    (['n', 'n_low', 'n_high'], 'epsilon=0.5')
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -155,6 +155,19 @@ def test_a_disk_that_is_not_there_is_no_missing_anchor(tmp_path: Path) -> None:
     assert (refused.value.name, (tmp_path / "book").exists()) == ("anchor", False)
 
 
+def test_a_disk_that_goes_away_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
+    disk = tmp_path / "mnt"
+    disk.mkdir()
+    with AnchoredBook(str(tmp_path / "book"), anchor_file=str(disk / "anchor")) as book:
+        book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1, delta="1e-6"))
+        disk.rmdir()
+        with pytest.warns(AnchorNotKept, match="folder that is there"):
+            answered(book)
+        assert len(book.stored("count")) == 1
+        disk.mkdir()
+    assert known(disk).head.sequence == 3
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
 def test_an_anchor_that_may_not_be_read_is_no_missing_one(tmp_path: Path) -> None:
     begun(tmp_path).close()

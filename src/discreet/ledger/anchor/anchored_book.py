@@ -7,7 +7,7 @@ import shlex
 import threading
 import warnings
 
-from discreet.errors import AnchorMismatch, AnchorNotKept, LedgerError
+from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
@@ -31,6 +31,16 @@ class AnchoredBook(Book):
     Raises:
         AnchorMismatch: if the book lacks entries that its anchor knows, is another one, or is gone.
         LedgerError: if the book or the anchor cannot be used.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
+    ...         book.stewardship.appoint("ana", "steward")
+    ...         _ = book.backup(f"{folder}/monday.db")
+    ...         book.stewardship.appoint("ben", "auditor")
+    ...     AnchoredBook(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
+    Traceback (most recent call last):
+    discreet.errors.AnchorMismatch: ...monday.db ends with 1:..., its anchor ... with 2:...: 1 entries are missing. ...
     """
 
     def __init__(self, path: str, *, anchor_file: str, timeout: float = 30.0, read_only: bool = False) -> None:
@@ -72,7 +82,7 @@ class AnchoredBook(Book):
         try:
             with self._keeping:
                 self._keep(backup)
-        except (LedgerError, OSError) as error:
+        except (InvalidParameter, LedgerError, OSError) as error:  # the first if its disk is not there any more
             reason = error.strerror if isinstance(error, OSError) else str(error)
             text = f"The anchor {self.anchor_file} was not kept ({reason}); the book has everything. Look at its disk."
             warnings.warn(text, AnchorNotKept, stacklevel=3)
@@ -97,6 +107,15 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
 
     Raises:
         AnchorMismatch: if of the book only the anchor is left.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     before = require_there(f"{folder}/book.db", f"{folder}/anchor")
+    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/anchor") as book:
+    ...         book.stewardship.appoint("ana", "steward")
+    ...     after = require_there(f"{folder}/book.db", f"{folder}/anchor")
+    >>> before, after.head.sequence
+    (None, 1)
     """
     folder = os.path.dirname(os.path.abspath(anchor_file))
     if folder == os.path.dirname(os.path.abspath(path)) and not os.path.isdir(folder):

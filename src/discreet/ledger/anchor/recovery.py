@@ -49,6 +49,45 @@ class Restored:
     lost: Mapping[str, Loss | None]
 
 
+def restore(source: str, target: str, *, anchor: Head) -> Book:
+    """Puts a backup in the place of a lost book.
+
+    Args:
+        source: the backup, in a file or in a database.
+        target: where the book shall be, a file or an address; nothing may be there.
+        anchor: the latest head that was exported from the lost book.
+
+    Returns:
+        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
+        amend the accounts before resuming.
+
+    Raises:
+        LedgerTampered: if the backup was altered.
+        LedgerError: if there is already something.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Book(f"{folder}/book.db") as book:
+    ...         book.stewardship.appoint("ana", "steward")
+    ...         _ = book.backup(f"{folder}/monday.db")
+    ...         book.stewardship.appoint("ben", "auditor")
+    ...         newest = book.head()
+    ...     with restore(f"{folder}/monday.db", f"{folder}/again.db", anchor=newest) as again:
+    ...         print(again.frozen, again.role("", "ana"), again.role("", "ben"))
+    True Role.STEWARD None
+    """
+    with Book(source, read_only=True) as copy:
+        copy.verify()
+        copy.backup(target)
+    book = Book(target)
+    try:
+        book.check_anchor(anchor)
+    except LedgerError:
+        if not book.frozen:
+            raise
+    return book
+
+
 def restore_anchored(
     source: str, target: str, *, anchor_file: str, accept_loss: bool = False, by: str = policy.OWNER, note: str = ""
 ) -> Restored:
@@ -66,6 +105,19 @@ def restore_anchored(
         AnchorMismatch: if the copy lacks entries, and that is not accepted; nothing is at the target then.
         LedgerTampered: if the copy was altered.
         LedgerError: if there is no anchor, or something is at the target already.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from discreet.ledger import AnchoredBook
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> with TemporaryDirectory() as folder:
+    ...     book, copy, anchor = (f"{folder}/{name}" for name in ("book.db", "monday.db", "anchor"))
+    ...     with AnchoredBook(book, anchor_file=anchor) as lost:
+    ...         _ = lost.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    ...         _ = lost.backup(copy)
+    ...         _ = lost.charge("patients", events.Pure(0.4))
+    ...     restored = restore_anchored(copy, f"{book}.new", anchor_file=anchor, accept_loss=True)
+    >>> restored.missing, str(restored.lost["patients"])  # entries, and what is counted as spent for them
+    (1, 'epsilon=0.4')
     """
     known = read_anchor(anchor_file)
     if known is None:

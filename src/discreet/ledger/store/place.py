@@ -29,7 +29,11 @@ def store_at(place: str, *, timeout: float = 30.0, read_only: bool = False) -> S
 
 
 def is_there(place: str) -> bool:
-    """Tells whether there can be a book: a server says itself, when it is opened, that it has none."""
+    """Tells whether there can be a book: a server says itself, when it is opened, that it has none.
+
+    >>> is_there("no such book.db"), is_there("postgresql://db.example/ledger")
+    (False, True)
+    """
     return is_postgres(place) or os.path.exists(place)
 
 

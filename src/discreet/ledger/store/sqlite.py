@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from discreet.errors import LedgerError, LedgerTampered
+from discreet.errors import LedgerError, LedgerMissing, LedgerTampered
 from discreet.ledger.store.base import DEAF, NEW, VERSION, Deferral, Places, Store, Transaction
 from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
@@ -265,7 +265,10 @@ def _ready_file(path: str, *, create: bool) -> None:
             _sync(os.path.dirname(path))
         except FileExistsError:  # another process was faster
             pass
-    found = os.stat(path)
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise LedgerMissing("There is no ledger file", "Check the path.") from None
     if create and found.st_mode & 0o077 and found.st_uid == os.getuid():
         os.chmod(path, 0o600)
 

@@ -56,6 +56,8 @@ def to_json(event: Event) -> str:
 
     >>> to_json(Gaussian(1.5))
     '{"kind":"gaussian","noise_multiplier":"3/2","version":1}'
+    >>> KINDS["gaussian"](1.5) == Gaussian(1.5), sorted(KINDS)[:4]
+    (True, ['approx', 'bounded_range', 'composed', 'concentrated'])
     """
     fields = {**_write_event(event), "version": VERSION}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
