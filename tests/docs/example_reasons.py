@@ -54,22 +54,21 @@ REASONS = {
         discreet.attacks.triggered
     """,
     "works on files or books, which tests make": """
-        discreet.audit.protected discreet.check_file discreet.curator.book_report.report_page.verified
+        discreet.audit.protected discreet.curator.book_report.report_page.verified
         discreet.curator.run discreet.learn.load discreet.ledger.AnchoredBook
         discreet.ledger.is_there discreet.ledger.require_there discreet.ledger.restore
         discreet.ledger.restore_anchored
     """,
     "has a sibling on the same page whose example shows how it is used": """
-        discreet.Limits discreet.accounting.methods discreet.attacks.subset_counts.Bounded
+        discreet.accounting.methods discreet.attacks.subset_counts.Bounded
         discreet.attacks.subset_counts.Exact discreet.attacks.subset_counts.FromCurator
         discreet.attacks.subset_counts.GaussianPrivate discreet.attacks.subset_counts.Private
         discreet.attacks.subset_counts.Rounded discreet.attacks.subset_counts.Suppressed
         discreet.audit.mechanisms.goodness_of_fit.Bernoulli discreet.audit.mechanisms.goodness_of_fit.Categorical
         discreet.audit.mechanisms.goodness_of_fit.Geometric discreet.audit.mechanisms.goodness_of_fit.Uniform
-        discreet.audit.mechanisms.goodness_of_fit.share_p_value discreet.count_distinct discreet.count_units
+        discreet.audit.mechanisms.goodness_of_fit.share_p_value
         discreet.exact.exact_value discreet.exact.float_below discreet.exact.root_below
-        discreet.exact.settle discreet.maximum discreet.minimum discreet.mode discreet.statistics.Logistic
-        discreet.stddev
+        discreet.exact.settle discreet.statistics.Logistic
     """,
 }
 """Names by reason."""
