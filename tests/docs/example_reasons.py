@@ -26,15 +26,13 @@ REASONS = {
         discreet.ledger.OWNER discreet.privacy.events.KINDS
     """,
     "is what several classes have in common, and they have examples": """
-        discreet.attacks.Attack discreet.attacks.subset_counts.Answerer discreet.audit.mechanisms.goodness_of_fit.Law
+        discreet.audit.mechanisms.goodness_of_fit.Law
         discreet.deep.ClipRule discreet.engines.BySource discreet.engines.Engine discreet.engines.by_source
         discreet.local.MeanOracle discreet.mechanisms.Criterion discreet.mechanisms.Mechanism
         discreet.mechanisms.Norm discreet.noise.Bits discreet.statistics.Score
     """,
     "is what something returns, and is shown there as what it prints": """
-        discreet.attacks.Coarsened discreet.attacks.Comparison discreet.attacks.Curves discreet.attacks.Disclosure
-        discreet.attacks.KnownItems discreet.attacks.Membership discreet.attacks.Presence discreet.attacks.Robustness
-        discreet.attacks.Tracing discreet.attacks.Trial discreet.audit.Audited discreet.audit.QueryAudit
+        discreet.audit.Audited discreet.audit.QueryAudit
         discreet.audit.Violation discreet.curator.Program discreet.curator.Released
         discreet.curator.book_report.report_page.BookReport discreet.learn.Reuse discreet.ledger.Restored
         discreet.ledger.Share discreet.synthetic.Model discreet.workload.ReleasedAnswers
@@ -46,13 +44,6 @@ REASONS = {
         discreet.noise.normal_deviate discreet.noise.rounded discreet.noise.rounded_gaussian
         discreet.noise.rounded_gaussians discreet.noise.source_of discreet.noise.system_bits
     """,
-    "takes long, or data that an example cannot hold; `discreet attack` and tests run it": """
-        discreet.attacks.backdoor_under_privacy discreet.attacks.genome discreet.attacks.labels_under_lies
-        discreet.attacks.membership discreet.attacks.reconstruction_by_guarantee
-        discreet.attacks.reconstruction_by_noise discreet.attacks.regression_under_outliers
-        discreet.attacks.scoreboard_by_items discreet.attacks.smoothed discreet.attacks.trace
-        discreet.attacks.triggered
-    """,
     "works on files or books, which tests make": """
         discreet.audit.protected discreet.curator.book_report.report_page.verified
         discreet.curator.run discreet.learn.load discreet.ledger.AnchoredBook
@@ -60,10 +51,7 @@ REASONS = {
         discreet.ledger.restore_anchored
     """,
     "has a sibling on the same page whose example shows how it is used": """
-        discreet.accounting.methods discreet.attacks.subset_counts.Bounded
-        discreet.attacks.subset_counts.Exact discreet.attacks.subset_counts.FromCurator
-        discreet.attacks.subset_counts.GaussianPrivate discreet.attacks.subset_counts.Private
-        discreet.attacks.subset_counts.Rounded discreet.attacks.subset_counts.Suppressed
+        discreet.accounting.methods
         discreet.audit.mechanisms.goodness_of_fit.Bernoulli discreet.audit.mechanisms.goodness_of_fit.Categorical
         discreet.audit.mechanisms.goodness_of_fit.Geometric discreet.audit.mechanisms.goodness_of_fit.Uniform
         discreet.audit.mechanisms.goodness_of_fit.share_p_value
