@@ -11,7 +11,7 @@ REASONS = {
         discreet.errors.LedgerTampered discreet.errors.NotAuthenticated discreet.errors.NotPermitted
         discreet.errors.RandomnessUnavailable discreet.errors.ServiceError discreet.errors.ServiceUnavailable
         discreet.errors.TooManyRequests discreet.errors.UnknownEntry discreet.errors.UnknownJob
-        discreet.errors.UnsupportedEvent discreet.exact.Undecided discreet.learn.PrivacyWarning
+        discreet.errors.UnsupportedEvent discreet.exact.Undecided
         discreet.remote.dbapi.DataError discreet.remote.dbapi.DatabaseError discreet.remote.dbapi.Error
         discreet.remote.dbapi.IntegrityError discreet.remote.dbapi.InterfaceError discreet.remote.dbapi.InternalError
         discreet.remote.dbapi.NotSupportedError discreet.remote.dbapi.OperationalError
@@ -26,17 +26,12 @@ REASONS = {
         discreet.ledger.OWNER discreet.privacy.events.KINDS
     """,
     "is what several classes have in common, and they have examples": """
-        discreet.audit.mechanisms.goodness_of_fit.Law
-        discreet.deep.ClipRule discreet.engines.BySource discreet.engines.Engine discreet.engines.by_source
-        discreet.local.MeanOracle discreet.mechanisms.Criterion discreet.mechanisms.Mechanism
-        discreet.mechanisms.Norm discreet.noise.Bits discreet.statistics.Score
+        discreet.engines.BySource discreet.engines.Engine discreet.engines.by_source
+        discreet.noise.Bits
     """,
     "is what something returns, and is shown there as what it prints": """
-        discreet.audit.Audited discreet.audit.QueryAudit
-        discreet.audit.Violation discreet.curator.Program discreet.curator.Released
-        discreet.curator.book_report.report_page.BookReport discreet.learn.Reuse discreet.ledger.Restored
-        discreet.ledger.Share discreet.synthetic.Model discreet.workload.ReleasedAnswers
-        discreet.workload.ReleasedTables
+        discreet.ledger.Restored
+        discreet.ledger.Share
     """,
     "draws at random: a page shows what is made of it, and tests compare its law": """
         discreet.noise.LazyUniform discreet.noise.SecureBits discreet.noise.choose_exponential
@@ -45,18 +40,14 @@ REASONS = {
         discreet.noise.rounded_gaussians discreet.noise.source_of discreet.noise.system_bits
     """,
     "works on files or books, which tests make": """
-        discreet.audit.protected discreet.curator.book_report.report_page.verified
-        discreet.curator.run discreet.learn.load discreet.ledger.AnchoredBook
+        discreet.ledger.AnchoredBook
         discreet.ledger.is_there discreet.ledger.require_there discreet.ledger.restore
         discreet.ledger.restore_anchored
     """,
     "has a sibling on the same page whose example shows how it is used": """
         discreet.accounting.methods
-        discreet.audit.mechanisms.goodness_of_fit.Bernoulli discreet.audit.mechanisms.goodness_of_fit.Categorical
-        discreet.audit.mechanisms.goodness_of_fit.Geometric discreet.audit.mechanisms.goodness_of_fit.Uniform
-        discreet.audit.mechanisms.goodness_of_fit.share_p_value
         discreet.exact.exact_value discreet.exact.float_below discreet.exact.root_below
-        discreet.exact.settle discreet.statistics.Logistic
+        discreet.exact.settle
     """,
 }
 """Names by reason."""

@@ -143,6 +143,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> File
         InvalidParameter: if there is no such file, or column.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "visits.csv")
     ...     _ = file.write_text("patient_id,age,charge\n1,34,12.5\n2,150,n/a\n2,150,n/a\n", encoding="utf-8")
