@@ -121,6 +121,22 @@ def test_a_backdoor_needs_more_rows_against_a_small_epsilon_and_stays_under_the_
     assert all(low <= bound[share] + 1e-9 for share, (_, low, _) in found.found[name])
 
 
+def test_a_rate_of_nothing_in_one_run_is_no_certain_nothing() -> None:
+    """One run turns nobody without planted rows; that does not mean that group privacy allows nothing with them."""
+    found = backdoor_under_privacy(200, planted=(0, 20), epsilons=(1,), runs=1, bits=SeededBits(1))
+    name = "private, epsilon 1"
+    assert found.at(name, 0) == 0
+    assert found.at(name, 0.1) > 0.9
+    bound = dict(found.allowed[name])
+    assert all(measured <= bound[share] for share, (measured, _, _) in found.found[name])
+
+
+def test_a_backdoor_is_compared_with_what_happens_without_it() -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        backdoor_under_privacy(100, planted=(5, 10))
+    assert refusal.value.name == "planted"
+
+
 def test_nobody_is_warned_of_rows_that_are_made_up() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)

@@ -75,6 +75,12 @@ def test_an_audit_of_questions_prints_a_line_for_each_and_what_it_cannot_show() 
     assert "cannot show" in lines[-1]
 
 
+def test_a_violation_that_is_of_no_question_prints_without_one() -> None:
+    assert str(Violation("declarations", "one patient left", "the same", "others")) == (
+        "declarations: expected the same, found others (one patient left)"
+    )
+
+
 def test_violations_are_printed_as_text_only() -> None:
     fault = Violation("answer", "one patient left", "the same", "<b>other\x1b[2J</b>", QUESTION.sql)
     failed = QueryAudit(

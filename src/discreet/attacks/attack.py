@@ -28,6 +28,18 @@ class Attack(Generic[Given, Found, Raw]):
 
     Attributes:
         compare: takes the data themselves, makes releases of them, and compares the findings.
+
+    >>> from discreet.attacks import uniqueness
+    >>> from discreet.noise import SeededBits
+    >>> people = {"zip": ["10", "11", "20", "21"] * 5, "illness": ["flu", "flu", "asthma", "cancer"] * 5}
+    >>> uniqueness(people, ["zip"]).k  # the smallest class of one release
+    5
+    >>> print(uniqueness.compare(people, ["zip"], sensitive="illness", epsilons=[0.1], bits=SeededBits(1)).summary())
+    Looking people up: 100 % of sensitive values told rightly from the raw release, 50 % at epsilon 0.1
+      no defence               100 % (84 % to 100 %) of sensitive values told rightly
+      5-anonymous              100 % (84 % to 100 %) of sensitive values told rightly
+      counts below 5 left out  100 % (84 % to 100 %) of sensitive values told rightly
+      epsilon 0.1              50 % (30 % to 70 %) of sensitive values told rightly, at most 55 % possible
     """
 
     def __init__(self, run: Callable[Given, Found], compare: Callable[Raw, Comparison]) -> None:

@@ -23,6 +23,7 @@ from discreet.noise.experiment import normals
 from discreet.privacy import GDP, ApproxDP, PureDP
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.finding import sampled
 from discreet.report.render import chart
 
 Floats = NDArray[np.float64]
@@ -83,7 +84,15 @@ def with_backdoor(
 
 
 def triggered(X: Any, pattern: Mapping[int, float]) -> Floats:
-    """Returns the rows with the pattern in them."""
+    """Returns the rows with the pattern in them.
+
+    Args:
+        X: rows of numbers, which stay as they are.
+        pattern: by place of a feature, the value it gets.
+
+    >>> triggered([[0.0, 0.0], [5.0, 1.0]], {1: 9.0}).tolist()
+    [[0.0, 9.0], [5.0, 9.0]]
+    """
     table = np.array(X, dtype=np.float64)
     for place, value in pattern.items():
         table[:, place] = value
@@ -143,6 +152,11 @@ class Robustness:
         title: what was measured.
         across: what was contaminated.
         shares: whether it is a share, from 0 to 1; else an error in the units of the data.
+
+    >>> from discreet.noise import SeededBits
+    >>> found = location_under_outliers(200, shares=(0, 0.3), runs=1, bits=SeededBits(1))
+    >>> round(found.at("private mean", 0.3)), round(found.at("private Huber", 0.3))
+    (284, 8)
     """
 
     found: dict[str, Points]
@@ -261,6 +275,11 @@ def labels_under_lies(
         epsilons: of private models, at delta 1e-6; one more has bounded gradients and hardly any noise.
         runs: of private models, for the average and its spread.
         bits: the source of randomness.
+
+    >>> from discreet.noise import SeededBits
+    >>> found = labels_under_lies(300, shares=(0, 0.4), epsilons=(1,), runs=1, bits=SeededBits(1))
+    >>> {name: (round(found.at(name, 0), 1), round(found.at(name, 0.4), 1)) for name in found.found}
+    {'plain': (0.9, 0.5), 'bounded gradients': (0.9, 0.5), 'private, epsilon 1': (0.8, 0.6)}
     """
     source = source_of(bits)
     (X, y), (clean, truth) = _separable(rows, source), _separable(rows, source)
@@ -295,7 +314,17 @@ def backdoor_under_privacy(
         epsilons: of private models, at delta 1e-6.
         runs: of private models, for the average and its spread.
         bits: the source of randomness.
+
+    Raises:
+        InvalidParameter: if the first number of planted rows is not 0, which the bound begins with.
+
+    >>> from discreet.noise import SeededBits
+    >>> found = backdoor_under_privacy(300, planted=(0, 30), epsilons=(0.1,), runs=2, bits=SeededBits(1))
+    >>> {name: (round(found.at(name, 0), 1), round(found.at(name, 0.1), 1)) for name in found.found}
+    {'plain': (0.1, 1.0), 'bounded gradients': (0.1, 1.0), 'private, epsilon 0.1': (0.2, 0.5)}
     """
+    if list(planted[:1]) != [0]:
+        raise InvalidParameter("planted", planted, "to begin with 0", "What happens without planted rows is compared.")
     source = source_of(bits)
     (X, y), (clean, truth) = _separable(rows, source), _separable(rows, source)
     victims = triggered(clean[truth == 0], _PATTERN)
@@ -307,7 +336,7 @@ def backdoor_under_privacy(
     found = _measured(_models(epsilons), [count / rows for count in planted], turned, runs)
     return Robustness(
         found=found,
-        allowed={name: _allowed(e, rows, max(planted), found[name][0][1][2]) for e, name in _names(epsilons)},
+        allowed={name: _allowed(e, rows, max(planted), _above(found[name][0], runs)) for e, name in _names(epsilons)},
         headline="A backdoor needs more rows against a small epsilon, and opens all the same",
         title="rows that the pattern turns",
         across="rows with the pattern, as a share of the honest ones",
@@ -365,10 +394,19 @@ def _private_fit(epsilon: float) -> Fit:
 def _allowed(epsilon: float, rows: int, most: int, chance: float) -> Line:
     """Returns the most that group privacy allows: an added row is one unit of a model whose releases are all Gaussian.
 
-    `chance` is the upper end for no added rows. The bound is concave in it, so it holds for averages as well.
+    `chance` is for no added rows. The bound is concave in it, so it holds for averages as well.
     """
     loss = GDP(1 / accounting.gaussian_sigma(epsilon, _DELTA))
     return tuple((count / rows, group_bound(loss, count, chance)) for count in range(most + 1))
+
+
+def _above(point: tuple[float, comparison_charts.Rate], runs: int) -> float:
+    """Returns the upper end of a rate that was averaged over so many runs.
+
+    The spread of a few runs may be 0 by chance, as of rates that are 0; but rates of runs vary no more than coins of
+    the same mean do, whose interval is known.
+    """
+    return sampled(point[1][0], runs)[2]
 
 
 def _mean(measured: Sequence[float]) -> comparison_charts.Rate:

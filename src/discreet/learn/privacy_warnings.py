@@ -37,7 +37,17 @@ _read: ContextVar[Sketch | None] = ContextVar("read", default=None)
 
 
 class PrivacyWarning(UserWarning):
-    """What was done is private for less than it seems; for the eyes of whoever holds the rows."""
+    """What was done is private for less than it seems; for the eyes of whoever holds the rows.
+
+    >>> import warnings
+    >>> from discreet.learn import GaussianNB, PrivacyWarning
+    >>> learner = GaussianNB(epsilon=1, bounds=(0, 1), classes=["no", "yes"], random_state=1)
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always", PrivacyWarning)
+    ...     model = learner.fit([[0.2], [0.8]], ["no", "perhaps"])
+    >>> print(seen[0].message)
+    Some labels are none of classes=...; their rows count nowhere. This is for whoever holds the rows, and must not ...
+    """
 
 
 @contextmanager

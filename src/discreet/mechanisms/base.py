@@ -174,6 +174,14 @@ class Mechanism(ABC):
 
     Formal guarantee: whatever the value, one call of `release` is described by `event`, under the neighbour relation
     for which the sensitivity was computed. Several calls are several events.
+
+    >>> from discreet.accounting import epsilon
+    >>> from discreet.mechanisms import Gaussian, Laplace
+    >>> from discreet.noise import SeededBits
+    >>> for mechanism in (Laplace(epsilon=1, sensitivity=1), Gaussian(epsilon=1, delta=1e-6, sensitivity=1, grid=1)):
+    ...     print(mechanism.estimate(100, bits=SeededBits(1)), round(epsilon(mechanism.event, 1e-6), 3))
+    99 [96, 102] NOT PRIVATE (seeded randomness) 1.0
+    99 [90, 108] NOT PRIVATE (seeded randomness) 1.0
     """
 
     __slots__ = ()

@@ -31,7 +31,14 @@ Vector = Callable[[int], list[Enclosure]]
 
 
 class Norm(Enum):
-    """The norms for which the K-norm law can be drawn directly."""
+    """The norms for which the K-norm law can be drawn directly.
+
+    A unit that moves each of 3 entries by up to 1 moves them by up to sqrt(3) in the L2 norm:
+
+    >>> error = KNorm(epsilon=1, sensitivity=1, dimension=3, norm=Norm.LINF).error()
+    >>> float(error), float(KNorm(epsilon=1, sensitivity="1.7320509", dimension=3, norm=Norm.L2).error())
+    (5.1875, 7.125)
+    """
 
     L2 = "l2"
     LINF = "linf"

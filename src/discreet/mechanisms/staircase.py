@@ -29,7 +29,14 @@ LARGEST_ENTRIES = 10**6
 
 
 class Criterion(Enum):
-    """What the first stair is chosen to make small."""
+    """What the first stair is chosen to make small.
+
+    >>> chosen = {each: Staircase(epsilon=3, sensitivity=1, minimise=each).stairs for each in Criterion}
+    >>> for stairs in chosen.values():  # in steps of 1 / 1024 of the sensitivity
+    ...     print(round(stairs.mean(Criterion.ABSOLUTE) / 1024, 3), round(stairs.mean(Criterion.VARIANCE) / 1024**2, 3))
+    0.235 0.16
+    0.245 0.153
+    """
 
     ABSOLUTE = "absolute"
     VARIANCE = "variance"

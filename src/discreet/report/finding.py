@@ -132,6 +132,13 @@ class Trial:
         defence: what was done to the release, as in "no defence", "rounded to 10" or "epsilon 1".
         epsilon: of a private release, for all of it together; None for others.
         finding: how far the attack came.
+
+    >>> from discreet.attacks import uniqueness
+    >>> from discreet.noise import SeededBits
+    >>> people = {"zip": ["10", "11", "20", "21"] * 5, "illness": ["flu", "flu", "asthma", "cancer"] * 5}
+    >>> found = uniqueness.compare(people, ["zip"], sensitive="illness", epsilons=[0.1, 1], bits=SeededBits(1))
+    >>> [(trial.epsilon, trial.finding.success, round(trial.finding.bound, 2)) for trial in found.private]
+    [(0.1, 0.5, 0.55), (1.0, 0.95, 0.97)]
     """
 
     defence: str
@@ -146,6 +153,15 @@ class Comparison(Displayed):
     Attributes:
         trials: the raw release first, then ad-hoc defences, then private releases by growing epsilon.
         ceiling: pairs of an epsilon and the largest rate it allows anybody, for the curve of the bound.
+
+    >>> from discreet.attacks import uniqueness
+    >>> from discreet.noise import SeededBits
+    >>> people = {"zip": ["10", "11", "20", "21"] * 5, "illness": ["flu", "flu", "asthma", "cancer"] * 5}
+    >>> found = uniqueness.compare(people, ["zip"], sensitive="illness", epsilons=[0.1, 1], bits=SeededBits(1))
+    >>> [trial.defence for trial in found]
+    ['no defence', '5-anonymous', 'counts below 5 left out', 'epsilon 0.1', 'epsilon 1']
+    >>> found.raw.success, found["5-anonymous"].success, found["epsilon 0.1"].success
+    (1.0, 1.0, 0.5)
     """
 
     trials: tuple[Trial, ...]

@@ -44,12 +44,35 @@ def count(expression: str | None = None) -> Measure:
 
 
 def count_units() -> Measure:
-    """Counts units: people, where a unit is one."""
+    """Counts units: people, where a unit is one.
+
+    Everybody counts once, however many rows they have, so that limits on rows add nothing to the noise.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"patient": place % 200, "age": 20 + place % 60} for place in range(400)]
+    >>> types = {"patient": "int", "age": "int"}
+    >>> curator.protect(visits, name="visits", unit="patient", types=types, max_rows=2, budget=Budget(epsilon=2))
+    >>> curator.table("visits").agg(rows=count(), people=count_units()).ask(epsilon=1)[0]
+    {'rows': 397, 'rows_low': 385, 'rows_high': 409, 'people': 200, 'people_low': 194, 'people_high': 206}
+    """
     return Measure("count_units")
 
 
 def count_distinct(expression: str) -> Measure:
-    """Counts the different values of an expression."""
+    """Counts the different values of an expression.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"city": place % 50} for place in range(400)]  # 50 different ones
+    >>> curator.protect(visits, name="visits", types={"city": "int"}, budget=Budget(epsilon=1))
+    >>> curator.table("visits").agg(cities=count_distinct("city")).ask(epsilon=1)[0]
+    {'cities': 48, 'cities_low': 45, 'cities_high': 51}
+    """
     return Measure("count_distinct", expression)
 
 
@@ -81,17 +104,52 @@ def quantile(expression: str, q: check.Number) -> Measure:
 
 
 def minimum(expression: str) -> Measure:
-    """Asks for a private quantile near the smallest value of an expression."""
+    """Asks for a private quantile near the smallest value of an expression.
+
+    The smallest value itself is one person's: the interval says that it may lie anywhere above the lower bound.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"age": 20 + place % 60} for place in range(600)]  # from 20 to 79
+    >>> curator.protect(visits, name="visits", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=1))
+    >>> curator.table("visits").agg(age=minimum("age")).ask(epsilon=1)[0]
+    {'age': 21, 'age_low': 0, 'age_high': 21}
+    """
     return Measure("min", expression)
 
 
 def maximum(expression: str) -> Measure:
-    """Asks for a private quantile near the largest value of an expression."""
+    """Asks for a private quantile near the largest value of an expression.
+
+    The largest value itself is one person's: the interval says that it may lie anywhere below the upper bound.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"age": 20 + place % 60} for place in range(600)]  # from 20 to 79
+    >>> curator.protect(visits, name="visits", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=1))
+    >>> curator.table("visits").agg(age=maximum("age")).ask(epsilon=1)[0]
+    {'age': 77, 'age_low': 77, 'age_high': 120}
+    """
     return Measure("max", expression)
 
 
 def mode(expression: str) -> Measure:
-    """Asks for the most frequent value of an expression, drawn among its public values."""
+    """Asks for the most frequent value of an expression, drawn among its public values.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"ward": "ABB"[place % 3]} for place in range(300)]
+    >>> wards = {"ward": ["A", "B", "C"]}  # known to everybody
+    >>> curator.protect(visits, name="visits", types={"ward": "text"}, keys=wards, budget=Budget(epsilon=1))
+    >>> curator.table("visits").agg(ward=mode("ward")).ask(epsilon=1)[0]
+    {'ward': 'B'}
+    """
     return Measure("mode", expression)
 
 
@@ -101,7 +159,18 @@ def variance(expression: str) -> Measure:
 
 
 def stddev(expression: str) -> Measure:
-    """Asks for the sample standard deviation of an expression."""
+    """Asks for the sample standard deviation of an expression.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"age": 40 + 20 * (place % 2)} for place in range(900)]  # a deviation of 10
+    >>> curator.protect(visits, name="visits", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=1))
+    >>> answer = curator.table("visits").agg(spread=stddev("age")).ask(epsilon=1)
+    >>> {name: round(value, 1) for name, value in answer[0].items()}
+    {'spread': 11.4, 'spread_low': 9.5, 'spread_high': 12.9}
+    """
     return Measure("stddev_samp", expression)
 
 

@@ -52,6 +52,17 @@ class Model:
         private: False if the noise was seeded.
         law: the probabilities of rows.
         potentials: what the law is made of.
+
+    >>> from discreet.synthetic import MST
+    >>> frame = {"sex": ["f", "m"] * 1000, "smoker": [False, True] * 1000}
+    >>> domain = {"sex": ["f", "m"], "smoker": [False, True]}
+    >>> model = MST(epsilon=3, delta=1e-9, random_state=1).fit(frame, domain=domain)
+    >>> print(model)
+    MST of 2 columns, about 2,002 rows, 3 marginals; seeded, not private
+    >>> model.counts(("sex", "smoker")).round().astype(int).tolist()  # missing values have a row and a column
+    [[992, 4, 1], [4, 990, 6], [2, 2, 0]]
+    >>> Model.from_json(model.to_json()).sample(4, random_state=1)
+    {'sex': ['f', 'm', 'm', 'f'], 'smoker': [False, True, True, False]}
     """
 
     generator: str
@@ -100,7 +111,10 @@ class Model:
         return made if self.private else f"{made}; seeded, not private"
 
     def counts(self, attributes: Attributes) -> Table:
-        """Returns the expected counts of the cells of some columns, of as many rows as were estimated."""
+        """Returns the expected counts of the cells of some columns, of as many rows as were estimated.
+
+        The last place of a column is that of missing values and others, unless it was declared without them.
+        """
         table = self.law.marginal(attributes)
         for axis, name in enumerate(attributes):
             if name in self.merges:

@@ -72,6 +72,14 @@ class ReleasedAnswers(Displayed):
         measured: what was released, from which all answers follow.
         noise_variance: of each measurement, for each strategy.
         law: of the noise.
+
+    >>> from discreet.noise import SeededBits
+    >>> from discreet.privacy import Budget
+    >>> from discreet.workload import Prefixes, Workload
+    >>> plan = Workload(Prefixes(4)).plan(budget=Budget(rho=0.5))
+    >>> released = plan.release([5, 0, 0, 2], bits=SeededBits(1))  # the truth is 5, 5, 5, 7
+    >>> released.value.round(1).tolist(), released.projected().round(1).tolist()
+    ([3.5, 5.6, 5.0, 7.0], [3.4, 5.3, 5.3, 7.2])
     """
 
     estimate: Estimate

@@ -31,6 +31,17 @@ class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
         estimates: for each set, the raw table with its intervals. Raw counts are unbiased, and may be negative.
         variances: of each cell of a table.
         private: False if the noise came from a seeded source.
+
+    >>> from discreet.noise import SeededBits
+    >>> from discreet.privacy import Budget
+    >>> from discreet.workload import Marginals
+    >>> plan = Marginals({"sex": 2, "ward": 3}, [("sex",), ("sex", "ward")]).plan(budget=Budget(rho=0.5))
+    >>> released = plan.release(np.array([[20, 0, 5], [10, 15, 0]]), bits=SeededBits(1))
+    >>> released["sex"].value.round(1), released["ward", "sex"].value.sum(axis=1).round(1)
+    (array([23.5, 25.9]), array([23.5, 25.9]))
+    >>> released.projected()["sex", "ward"].round(1)
+    array([[18.4,  0.7,  4.5],
+           [11.4, 15.5,  0. ]])
     """
 
     domain: Domain

@@ -160,3 +160,9 @@ def test_bad_input_is_refused(name: str, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter) as refused:
         scoreboard(table, table, **given)
     assert refused.value.name == name
+
+
+def test_a_match_that_stands_out_by_less_than_nothing_is_refused_by_items_too() -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        scoreboard_by_items({"user": [1], "item": ["x"], "rating": [1], "day": [1]}, eccentricity=-1)
+    assert refused.value.name == "eccentricity"

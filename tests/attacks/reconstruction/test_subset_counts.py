@@ -100,6 +100,15 @@ def test_ad_hoc_answers() -> None:
     assert not any(answerer.varies for answerer in (Exact(), Rounded(to=5), Suppressed(below=3)))
 
 
+@pytest.mark.parametrize("to", [1, 2, 3, 5, 10])
+def test_rounding_errs_as_far_as_it_says(to: int) -> None:
+    """All counts from 0 to 2 `to` - 1, after which errors repeat: one in the middle goes to an even multiple."""
+    people = 2 * to - 1
+    queries = np.tri(2 * to, people, -1, dtype=int)
+    errors = Rounded(to=to).answer(np.ones(people, dtype=int), queries) - np.arange(2 * to)
+    assert float(np.sqrt(np.mean(errors**2))) == pytest.approx(Rounded(to=to).noise(queries))
+
+
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
     queries = QUERIES[:12]

@@ -37,6 +37,13 @@ class Disclosure(Finding):
     Attributes:
         without: the share told rightly by the same guess if the release is made without the person's own row. It
             follows from statistics about others: no release that is of any use can prevent it.
+
+    >>> from discreet.attacks import uniqueness
+    >>> from discreet.noise import SeededBits
+    >>> people = {"zip": [10, 10, 10, 20, 20, 21], "illness": ["flu", "flu", "flu", "asthma", "cancer", "cancer"]}
+    >>> found = uniqueness.compare(people, ["zip"], sensitive="illness", bits=SeededBits(1)).raw
+    >>> round(found.success, 2), round(found.without, 2)  # the three of zip code 10 are alike
+    (0.83, 0.5)
     """
 
     without: float

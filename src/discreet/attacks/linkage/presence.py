@@ -105,6 +105,16 @@ class Presence(Finding):
     Attributes:
         found: the share of those who are in of whom it is said.
         accused: the share of those who are not in of whom it is said.
+
+    >>> from discreet.attacks import scoreboard
+    >>> from discreet.noise import SeededBits
+    >>> n = range(200)  # 40 people rated 5 of 37 films each
+    >>> rated = {"user": [i // 5 for i in n], "item": [i % 37 for i in n], "rating": [1 + i % 5 for i in n]}
+    >>> beside = scoreboard.compare(rated | {"day": [31 * i % 365 for i in n]}, epsilons=[1], bits=SeededBits(1))
+    >>> round(beside.raw.found, 2), round(beside.raw.accused, 2)
+    (1.0, 0.05)
+    >>> round(beside["epsilon 1"].found, 2), round(beside["epsilon 1"].accused, 2)
+    (0.51, 0.54)
     """
 
     found: float

@@ -30,6 +30,10 @@ class Coarsened:
         column: its name.
         form: as in "first 3 characters" or "dropped".
         unique: the share of people who would still be the only ones.
+
+    >>> found = uniqueness({"zip": ["1011", "1012", "2011", "2011"], "sex": ["F", "F", "M", "F"]}, ["zip", "sex"])
+    >>> [(way.column, way.form, way.unique) for way in found.coarsen[:2]]
+    [('zip', 'dropped', 0.25), ('zip', 'first 3 characters', 0.5)]
     """
 
     column: str

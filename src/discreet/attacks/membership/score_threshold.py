@@ -46,6 +46,15 @@ class Tracing(Finding):
         strangers: how many candidates outside the group that share was measured on.
         coordinates: how many numbers of the release were used.
         effective: how many independent coordinates tell as much, for the prediction.
+
+    >>> from discreet.attacks import trace
+    >>> from discreet.noise import SeededBits
+    >>> from discreet.noise.experiment import normals
+    >>> bits = SeededBits(1)
+    >>> group, reference, others = (normals((count, 200), bits=bits) for count in (20, 200, 50))
+    >>> found = trace(group.mean(axis=0), reference, np.concatenate([group, others]), members=range(20), bits=bits)
+    >>> found.recovered[:5].tolist(), found.coordinates, round(found.effective)
+    ([0, 1, 2, 3, 4], 200, 198)
     """
 
     threshold: float

@@ -48,6 +48,14 @@ class Answerer:
 
     Attributes:
         varies: whether asking again gives other answers.
+
+    >>> from discreet.noise import SeededBits
+    >>> queries = [[1, 1, 0, 0], [1, 0, 1, 1], [1, 1, 1, 1]]  # who of four people is in each of three subsets
+    >>> for answerer in (Exact(), Suppressed(below=2), Private(total=1)):
+    ...     print(answerer.name, answerer.answer([1, 0, 1, 1], queries, bits=SeededBits(1)), answerer.bound(queries))
+    no defence [1. 3. 3.] None
+    below 2 withheld [nan  3.  3.] None
+    epsilon 1 [6. 2. 5.] 0.7310585786300049
     """
 
     varies: ClassVar[bool] = False
@@ -125,6 +133,10 @@ class FromCurator(Guaranteed):
     Formal guarantee: (epsilon, delta)-DP when a person is added or removed. As the counts are of people who have a 1,
     replacing a person's 1 by 0 moves them as removing this person does, and what is released depends on the counts
     alone: the same holds when a bit is replaced.
+
+    >>> from discreet.noise import SeededBits
+    >>> FromCurator(total=1).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).tolist()
+    [1.0, 5.0]
     """
 
     @property
@@ -232,12 +244,20 @@ def all_subsets(people: int) -> Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact(Answerer):
-    """Tells the truth."""
+    """Tells the truth.
+
+    >>> Exact().answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    [1.0, 3.0]
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounded(Answerer):
-    """Rounds every count to the nearest multiple of `to`."""
+    """Rounds every count to the nearest multiple of `to`; one in the middle to an even multiple.
+
+    >>> Rounded(to=5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    [0.0, 5.0]
+    """
 
     to: int
 
@@ -253,7 +273,8 @@ class Rounded(Answerer):
         return np.asarray(np.round(queries @ secret / self.to) * self.to)
 
     def _noise(self, _queries: Whole, /) -> float | None:
-        return math.sqrt((self.to**2 - 1) / 12)  # of errors spread evenly over as many values
+        middle = 2 if self.to % 2 == 0 else -1  # of an even number, where half a multiple is half as often on each side
+        return math.sqrt((self.to**2 + middle) / 12)  # of errors spread evenly over as many values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +301,12 @@ class Noisy(Answerer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded(Answerer):
-    """Adds errors spread evenly between -`alpha` and `alpha`."""
+    """Adds errors spread evenly between -`alpha` and `alpha`.
+
+    >>> from discreet.noise import SeededBits
+    >>> Bounded(alpha=0.5).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]], bits=SeededBits(1)).round(2).tolist()
+    [0.76, 3.16]
+    """
 
     alpha: float
     varies: ClassVar[bool] = True
@@ -302,7 +328,11 @@ class Bounded(Answerer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed(Answerer):
-    """Withholds counts below `below`."""
+    """Withholds counts below `below`.
+
+    >>> Suppressed(below=2).answer([1, 0, 1, 1], [[1, 1, 0, 0], [1, 1, 1, 1]]).tolist()
+    [nan, 3.0]
+    """
 
     below: int
 
@@ -326,6 +356,11 @@ class Private(Guaranteed):
     Formal guarantee: with delta = 0, exact discrete Laplace noise for the largest L1 norm of a person's column of
     weights. With delta above 0, that or normal noise rounded to whole numbers for the largest L2 norm, by the exact
     profile (Balle, Wang 2018), whichever is smaller. The queries are chosen before the first answer.
+
+    >>> from discreet.noise import SeededBits
+    >>> queries = random_subsets(100, 20, bits=SeededBits(1))
+    >>> {total: round(Private(total=total).noise(queries)) for total in (1, 10)}  # of counts up to 20
+    {1: 85, 10: 8}
     """
 
     @property
@@ -362,6 +397,13 @@ class GaussianPrivate(Answerer):
 
     Formal guarantee: mu-GDP when one person's bit is replaced (Dong, Roth, Su 2022), for the largest L2 norm of a
     person's column. One who does not look at the queries takes sqrt(m), as if somebody were in all m subsets: `blind`.
+
+    >>> from discreet.noise import SeededBits
+    >>> queries = random_subsets(100, 20, bits=SeededBits(1))
+    >>> round(GaussianPrivate(mu=1).noise(queries), 2), round(GaussianPrivate(mu=1, blind=True).noise(queries), 2)
+    (7.75, 10.0)
+    >>> round(GaussianPrivate(mu=1).bound(queries), 3)
+    0.691
     """
 
     mu: check.Number

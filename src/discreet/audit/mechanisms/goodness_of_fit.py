@@ -26,7 +26,16 @@ Floats = NDArray[np.float64]
 
 
 class Law(ABC):
-    """A distribution on the integers."""
+    """A distribution on the integers; a law of your own needs its distribution function only.
+
+    >>> class Dice(Law):
+    ...     def cdf(self, z):
+    ...         return np.clip(np.asarray(z) / 6, 0, 1)
+    >>> Dice().pmf(np.array([0.0, 1.0, 6.0, 7.0])).round(3).tolist()
+    [0.0, 0.167, 0.167, 0.0]
+    >>> fits([1, 2, 3, 4, 5, 6] * 100, Dice()).passed, fits([1, 2, 3, 4, 6, 6] * 100, Dice()).passed
+    (True, False)
+    """
 
     @abstractmethod
     def cdf(self, z: Floats) -> Floats:
@@ -39,7 +48,13 @@ class Law(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Geometric(Law):
-    """P(g) = (1 - a) a^g, g >= 0, a = exp(-1/scale): P(G <= g) = 1 - a^(g+1)."""
+    """P(g) = (1 - a) a^g, g >= 0, a = exp(-1/scale): P(G <= g) = 1 - a^(g+1).
+
+    >>> from discreet.noise import SeededBits, geometric
+    >>> draws = geometric(3, 10_000, bits=SeededBits(1))
+    >>> fits(draws, Geometric(Fraction(3))).passed, fits(draws, Geometric(Fraction(4))).passed
+    (True, False)
+    """
 
     scale: Fraction
 
@@ -101,7 +116,13 @@ class DiscreteGaussian(Law):
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Law):
-    """All integers from 0 to bound - 1 alike."""
+    """All integers from 0 to bound - 1 alike.
+
+    >>> from discreet.noise import SeededBits, uniform_below
+    >>> draws = uniform_below(6, 10_000, bits=SeededBits(1))
+    >>> fits(draws, Uniform(6)).passed, fits(draws, Uniform(7)).passed
+    (True, False)
+    """
 
     bound: int
 
@@ -113,7 +134,13 @@ class Uniform(Law):
 
 @dataclass(frozen=True, slots=True)
 class Categorical(Law):
-    """Index i with a probability proportional to chances[i]."""
+    """Index i with a probability proportional to chances[i].
+
+    >>> Categorical((1, 2, 1)).pmf(np.arange(3)).tolist()
+    [0.25, 0.5, 0.25]
+    >>> [p_value(draws * 200, Categorical((1, 2, 1))) > 1e-6 for draws in ([0, 1, 1, 2], [0, 0, 1, 2])]
+    [True, False]
+    """
 
     chances: tuple[float, ...]
 
@@ -126,7 +153,12 @@ class Categorical(Law):
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli(Law):
-    """1 with the probability, else 0."""
+    """1 with the probability, else 0.
+
+    >>> draws = [True, False, False, False] * 100
+    >>> p_value(draws, Bernoulli(0.25)), p_value(draws, Bernoulli(0.5)) < 1e-9
+    (1.0, True)
+    """
 
     probability: float
 
@@ -151,7 +183,13 @@ def p_value(draws: NDArray[Any] | list[int] | list[bool], law: Law) -> float:
 
 
 def share_p_value(hits: int, tosses: int, probability: float) -> float:
-    """Returns Hoeffding's bound for the share of hits among independent tosses of one coin."""
+    """Returns Hoeffding's bound for the share of hits among independent tosses of one coin.
+
+    It is at least the chance that the share strays as far from the probability, to either side.
+
+    >>> round(share_p_value(520, 1000, 0.5), 3), round(share_p_value(5200, 10_000, 0.5), 5)
+    (0.899, 0.00067)
+    """
     return min(1.0, 2 * math.exp(-2 * tosses * (hits / tosses - probability) ** 2))
 
 

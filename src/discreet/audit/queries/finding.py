@@ -52,6 +52,19 @@ class Audited:
         epsilon_lower: no smaller epsilon is true of this question: a certified lower bound, from the pairs tried.
         share: the largest part of what was paid that a pair used up, in the currency that was paid; more than 1 is a
             violation.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.audit import query
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> def held(rows):
+    ...     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    ...     curator.protect(rows, name="a", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=9))
+    ...     return curator
+    >>> sql = ["SELECT COUNT(*) AS n FROM a", "SELECT MEDIAN(age) AS age FROM a"]
+    >>> found = query(held, sql, [{"age": 40}, {"age": 50}], neighbours=4)
+    >>> [(each.answered, each.releases, each.epsilon_lower, float(each.share)) for each in found.questions]
+    [(4, 1, 1.0, 1.0), (4, 3, 0.0, 1.0)]
     """
 
     sql: str
@@ -77,6 +90,22 @@ class QueryAudit(Displayed):
         table: its name.
         violations: everything that told neighbours apart and no noise covers.
         subject: what each of them is, a question or a fit.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.audit import query
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> def held(rows):
+    ...     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    ...     curator.protect(rows, name="a", types={"age": "int"}, bounds={"age": (0, 120)}, budget=Budget(epsilon=9))
+    ...     return curator
+    >>> print(query(held, "SELECT AVG(age) AS age FROM a", [{"age": 40}, {"age": 50}], neighbours=4))
+    a: Passed: 1 question on 4 pairs of neighbouring tables, and nothing but noise told them apart
+    question                       outcome   used of what was paid  epsilon at least
+    -----------------------------  --------  ---------------------  ----------------
+    SELECT AVG(age) AS age FROM a  answered                  100 %                 1
+    - Each question claims epsilon 1.
+    - Only these pairs of tables were tried; summary() tells what an audit cannot show.
     """
 
     questions: tuple[Audited, ...]

@@ -119,7 +119,7 @@ def protected(
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> QueryAudit:
-    """Audits the answers of a declared table, as `query` does: a steward's act, which reads the data and shows none.
+    r"""Audits the answers of a declared table, as `query` does: a steward's act, which reads the data and shows none.
 
     The declarations of all tables of its account are copied to curators with ledgers in memory, ample budgets and
     seeded noise; neighbours differ in one person's rows in all of them. The ledger of the file is neither opened nor
@@ -140,6 +140,17 @@ def protected(
         UnknownTable: if no such table is declared.
         InvalidParameter: if a declaration does not fit.
         UnsupportedQuery: if a question is refused.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> table = 'tables.visits = { source = "visits.csv", unit = "", account = "all", types = { age = "int" } }'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "visits.csv").write_text("age\n40\n50\n60\n", encoding="utf-8")
+    ...     config = Path(folder, "discreet.toml")
+    ...     _ = config.write_text(table + "\nbudgets.all.epsilon = 1", encoding="utf-8")
+    ...     found = protected(config, sql="SELECT COUNT(*) AS n FROM visits", neighbours=2)
+    >>> found.headline
+    'Passed: 1 question on 2 pairs of neighbouring tables, and nothing but noise told them apart'
     """
     declared = load(config)
     check_sources(declared)

@@ -104,6 +104,21 @@ class Violation:
         expected: what a private curator does.
         found: what this one did.
         question: in which it happened.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.audit import query
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> def careless(rows):
+    ...     oldest = max(row["age"] or 0 for row in rows)  # read from the data, for nothing
+    ...     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    ...     curator.protect(rows, name="a", types={"age": "int"}, bounds={"age": (0, oldest)}, budget=Budget(epsilon=9))
+    ...     return curator
+    >>> found = query(careless, "SELECT SUM(age) AS s FROM a", [{"age": 40}, {"age": 50}], neighbours=4)
+    >>> [violation.kind for violation in found.violations]
+    ['declarations', 'answer', 'price', 'releases']
+    >>> found.violations[0].expected
+    'the same for every table: they must not be read from the data'
     """
 
     kind: str
@@ -113,7 +128,8 @@ class Violation:
     question: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind}: expected {self.expected}, found {self.found} ({self.neighbour}; {self.question})"
+        where = f"{self.neighbour}; {self.question}" if self.question else self.neighbour
+        return f"{self.kind}: expected {self.expected}, found {self.found} ({where})"
 
 
 Fault = tuple[str, str, str]

@@ -61,6 +61,10 @@ class BookReport:
     Attributes:
         text: the page.
         verification: of the book it is about.
+
+    >>> made = book_report(Book())
+    >>> made.verification.passed, "The whole chain was walked: 0 entries" in made.text
+    (True, True)
     """
 
     text: str
@@ -141,7 +145,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def verified(book: Book, anchor: Head | None = None) -> Verification:
-    """Returns whether a book is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing."""
+    """Returns whether a book is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
+
+    >>> from discreet.privacy import Budget, Unit
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> anchor = book.head()  # kept elsewhere
+    >>> verified(book, anchor).passed, verified(Book(), anchor).passed  # another book in its place
+    (True, False)
+    """
     problem = ""
     try:
         head = book.verify()

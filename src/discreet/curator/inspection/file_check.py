@@ -133,14 +133,25 @@ def _remarks(column: ColumnCheck) -> tuple[str, ...]:
 
 
 def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> FileCheck:
-    """Looks through a file.
+    r"""Looks through a file for what a steward has to declare, and for what would not be read.
 
     Args:
         path: CSV or Parquet.
-        unit: the column of people's ids; EACH_ROW if each row is one person; None to guess it from the names.
+        unit: the column of people's ids; "" if each row is one person; None to guess it from the names.
 
     Raises:
         InvalidParameter: if there is no such file, or column.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "visits.csv")
+    ...     _ = file.write_text("patient_id,age,charge\n1,34,12.5\n2,150,n/a\n2,150,n/a\n", encoding="utf-8")
+    ...     found = check_file(file)
+    >>> found.unit, {name: column.proposal.type.value for name, column in found.columns.items()}
+    ('patient_id', {'patient_id': 'int', 'age': 'int', 'charge': 'float'})
+    >>> [remark for remark in found.remarks if "charge" in remark]
+    ['charge: 2 marks of missing values, read as missing']
     """
     file = existing(os.fspath(path))
     stage("Reading bytes")

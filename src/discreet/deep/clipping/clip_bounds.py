@@ -41,6 +41,18 @@ class ClipRule(ABC):
 
     Args:
         bound: the sensitivity of the sum under add/remove.
+
+    A rule of your own gives weights; what is released with them has `sensitivity`:
+
+    >>> class AllOrNothing(ClipRule):
+    ...     def weights(self, squared):
+    ...         total = torch.stack(list(squared.values())).sum(0)
+    ...         return dict.fromkeys(squared, (total.sqrt() <= self.target).double())
+    >>> rule = AllOrNothing(5)
+    >>> rule.weights({"w": torch.tensor([9.0, 100.0]).double(), "b": torch.tensor([4.0, 0.0]).double()})["w"].tolist()
+    [1.0, 0.0]
+    >>> rule.sensitivity
+    Fraction(5, 1)
     """
 
     bound: Fraction

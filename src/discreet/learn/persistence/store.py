@@ -242,6 +242,16 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises:
         InvalidParameter: as `from_json`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from discreet.learn import GaussianNB
+    >>> model = GaussianNB(epsilon=1, bounds=(0, 10), classes=[0, 1], random_state=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model.fit([[1.0], [9.0]] * 100, [0, 1] * 100), Path(folder, "model.json"))
+    ...     again = load(Path(folder, "model.json"))
+    >>> again.predict([[2.0], [8.0]]).tolist(), str(again.privacy_spent_)
+    ([0, 1], 'epsilon=1, delta=1e-06')
     """
     file = Path(path)
     if file.stat().st_size > LONGEST:

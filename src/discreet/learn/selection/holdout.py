@@ -43,6 +43,12 @@ class Reuse:
         reported: on the holdout, as whoever chose would report it.
         fresh: on rows that nobody used.
         answered: how many queries the holdout answered itself.
+
+    >>> from discreet.noise import SeededBits
+    >>> for found in reuse(1000, 1000, chosen=100, bits=SeededBits(1)):
+    ...     print(f"reported {found.reported:.2f}, true {found.fresh:.2f}, answered {found.answered}")
+    reported 0.61, true 0.50, answered 1001
+    reported 0.48, true 0.50, answered 1
     """
 
     train: float

@@ -60,6 +60,18 @@ class Released:
         keys: of the groups.
         noisy: a row for each group, a column for each statistic that met noise.
         beside: what was released together with it.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> rows = [{"ward": "AB"[place % 2]} for place in range(300)]
+    >>> curator.protect(rows, name="a", types={"ward": "text"}, keys={"ward": ["A", "B"]}, budget=Budget(epsilon=1))
+    >>> released = curator.ask("SELECT ward, COUNT(*) AS n FROM a GROUP BY ward", epsilon=1).released
+    >>> released.keys, released.noisy.tolist()
+    ((('A',), ('B',)), [[151], [150]])
+    >>> [(row["ward"], row["n"].value) for row in released.rows(Fraction(9, 10))]
+    [('A', 151), ('B', 150)]
     """
 
     def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()) -> None:
@@ -161,7 +173,24 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     """Reads the exact statistics, adds noise, and keeps the groups that may be shown.
 
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
-    values, which does not depend on how the data lie. Groupings come one after the other.
+    values, which does not depend on how the data lie. Groupings come one after the other. Nothing is charged here: a
+    `Curator` has charged `program.event` before.
+
+    Args:
+        program: what is read, and the noise it meets; made by `choose`, or in an `Explanation`.
+        engine: where it is read.
+        releaser: draws all noise.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> from discreet.measurement.releases.releaser import Releaser
+    >>> engine = Memory()
+    >>> curator = Curator(engine=engine)
+    >>> curator.protect([{"age": 40}] * 300, name="a", types={"age": "int"}, budget=Budget(epsilon=1))
+    >>> program = curator.explain("SELECT COUNT(*) AS n FROM a", epsilon=1).program
+    >>> run(program, engine, Releaser(SeededBits(1))).noisy.tolist()
+    [[298]]
     """
     if program.beside:
         return _beside(program, engine, releaser)

@@ -74,6 +74,17 @@ class Program:
         tables: how the groupings are fitted to each other, where all of them are read at once.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
         remarks: what bounds mean for these aggregates in particular.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> curator = Curator(engine=Memory())
+    >>> ages = {"types": {"age": "int"}, "bounds": {"age": (0, 120)}}
+    >>> curator.protect([{"age": 40}], name="a", budget=Budget(epsilon=1), **ages)
+    >>> program = curator.explain("SELECT AVG(age) AS age FROM a", epsilon=0.5).program
+    >>> [(each.kind, each.shift) for each in program.reading.statistics]  # age, and age less its upper bound
+    [('sum', 0), ('sum', 120)]
+    >>> program.noise.law, program.noise.scales
+    ('laplace', (Fraction(240, 1), Fraction(240, 1)))
     """
 
     question: Question

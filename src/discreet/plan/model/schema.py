@@ -93,7 +93,19 @@ class ColumnSchema:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many groups one unit may enter, and with how many rows each: constants, shown with every answer."""
+    """How many groups one unit may enter, and with how many rows each: constants, shown with every answer.
+
+    >>> from discreet import Budget, Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.noise import SeededBits
+    >>> curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    >>> visits = [{"patient": place % 50, "day": place % 7} for place in range(350)]  # 7 rows each
+    >>> types = {"patient": "int", "day": "int"}
+    >>> curator.protect(visits, name="visits", unit="patient", types=types, budget=Budget(epsilon=2))
+    >>> sql = "SELECT COUNT(*) AS n FROM visits"
+    >>> curator.ask(sql, epsilon=1)[0], curator.ask(sql, epsilon=1, limits=Limits(rows=7))[0]
+    ({'n': 48, 'n_low': 45, 'n_high': 51}, {'n': 358, 'n_low': 337, 'n_high': 379})
+    """
 
     groups: int = 1
     rows: int = 1
