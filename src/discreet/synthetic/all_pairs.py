@@ -28,7 +28,7 @@ from discreet.synthetic.pair_shrinkage import PairPrior, pair_prior
 MOST_PAIR_CELLS = 1 << 25
 """Of all pairs together: a public limit on memory."""
 
-COLUMNS = Fraction(3, 10)
+COLUMNS = Fraction(2, 5)
 """The part of the budget for columns by themselves."""
 
 _BITS = 40  # of the square of a weight
@@ -42,7 +42,7 @@ class AllPairs(Generator):
 
     Of a budget rho:
 
-    - three tenths buy the columns by themselves, a column of n values at a share proportional to n^(2/3): what is
+    - two fifths buy the columns by themselves, a column of n values at a share proportional to n^(2/3): what is
       wrong with a column is wrong with all its pairs. Values below `rare` deviations of the noise are merged to one,
       as in MST;
     - the rest buys the residuals of all pairs (Xiao, He, Zhang, Kifer 2023): what a pair tells beyond its columns, so
@@ -74,7 +74,7 @@ class AllPairs(Generator):
 
     most_cells: int = 1 << 22
     rare: check.Number = 3
-    certain: check.Number = 2
+    certain: check.Number = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
