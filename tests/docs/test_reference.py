@@ -1,4 +1,4 @@
-"""The reference is complete, agrees with what Python imports, and its names have examples or a reason to have none."""
+"""The reference is complete, agrees with what Python imports, and each of its names is shown by an example."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from docs.site.public_names import Room, rooms
 from docs.site.reference_pages import Reference, reference
 from docs.site.source_names import SOURCE, Definition, Function, own_definition
 from tests.cases import every
-from tests.docs.example_reasons import REASONS
 
 EVERY = [DOCS.parent / "README.md", *pages()]
 ROOMS = rooms()
 PUBLIC = {f"{room.path}.{name}": one for room in ROOMS for name, one in room.names.items()}
-LISTED = {name: reason for reason, names in REASONS.items() for name in names.split()}
 NEEDS = {"discreet.deep": "torch"}
 _IMPORT = re.compile(r"^(?:>>> )?from (discreet[\w.]*) import ([\w, ]+)", re.MULTILINE)
 
@@ -121,14 +119,8 @@ def test_names_are_described(name: str) -> None:
 
 
 @every("name", sorted(PUBLIC))
-def test_names_have_an_example_or_a_reason(name: str) -> None:
-    assert _is_shown(name, PUBLIC[name]) or name in LISTED, "add an example, or a reason to tests/docs"
-
-
-@every("name", sorted(LISTED))
-def test_reasons_are_needed(name: str) -> None:
-    assert name in PUBLIC
-    assert not _is_shown(name, PUBLIC[name]), "is shown by now: take it off the list"
+def test_names_have_an_example(name: str) -> None:
+    assert _is_shown(name, PUBLIC[name]), "add an example to its docstring"
 
 
 def test_what_pages_import_is_in_the_reference() -> None:
