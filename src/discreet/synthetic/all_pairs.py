@@ -33,6 +33,7 @@ COLUMNS = Fraction(2, 5)
 
 _BITS = 40  # of the square of a weight
 _ROUNDS = 4
+_CHEAP = 64  # a pair is cheap that grows the model by no more than such a part of the room
 _FAILURES = 200  # pairs in a row that find no room before a round ends
 
 
@@ -54,7 +55,8 @@ class AllPairs(Generator):
     - all else is post-processing, which costs nothing however often it looks. Each pair has a prior that is fitted to
       what was released of it (`pair_shrinkage`): it says how much of the residual to believe, cell by cell, and by how
       much a model gains that follows it. Pairs are added to a junction tree of at most `most_cells` cells in a few
-      rounds, those first from which the model so far gains most. Pairs that noise explains are left out.
+      rounds: cheap ones, which grow it little, before costly ones, and in both groups those first from which the model
+      so far gains most. Pairs that noise explains are left out.
 
     Formal guarantee: that of `Generator`. Both releases are normal noise, which together are mu-GDP with mu^2 the sum
     of their mu^2, whether the second depends on what came out of the first or not (Dong, Roth, Su 2022, Corollary 3.3).
@@ -210,17 +212,21 @@ class _Choice:
             priors[pair.attributes].gain(pair.values - residual(table))
             for pair, table in zip(left, tables, strict=True)
         ]
+        order = [left[place] for place in sorted(range(len(left)), key=lambda place: -gains[place])]
         sets = [*taken, *(zero.attributes for zero in self.zeros)]
         found: list[NoisyMarginal] = []
-        failures = 0
-        for place in sorted(range(len(left)), key=lambda place: -gains[place]):
-            names = left[place].attributes
-            if tree_size(self.sizes, [*sets, names]) <= limit:
-                sets.append(names)
-                found.append(left[place])
-                failures = 0
-            else:
-                failures += 1
-            if failures > _FAILURES:
-                break
+        for most in (limit // _CHEAP, limit):  # a costly pair may take the room of many that gain little but are cheap
+            size, failures = tree_size(self.sizes, sets), 0
+            for pair in order:
+                if pair.attributes in sets:
+                    continue
+                grown = tree_size(self.sizes, [*sets, pair.attributes])
+                if grown <= limit and grown - size <= most:
+                    sets.append(pair.attributes)
+                    found.append(pair)
+                    size, failures = grown, 0
+                else:
+                    failures += 1
+                if failures > _FAILURES:
+                    break
         return found
