@@ -54,8 +54,10 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     missing = [] if types else [name for name in untyped(source) if name not in columns]
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
-        hint = f"The format carries no types. Paste and correct: types={{{proposed}}}"
-        hint += " (discreet.check_file(path).types looks into a file and proposes them, for its steward)"
+        hint = (
+            "The format carries no types. discreet.check_file(path).types looks into a file for its steward. "
+            f"Paste and correct: types={{{proposed}}}"
+        )
         raise InvalidParameter("types", None, "to be given", hint)
     declared = columns | {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
     for column in declared:
