@@ -57,6 +57,11 @@ def commands(folder: Path, *lines: tuple[str, ...], without: Iterable[str] = ())
     return [set(loaded) for _, loaded in ends]
 
 
+def test_the_module_is_the_command() -> None:
+    ended = subprocess.run([sys.executable, "-m", "discreet", "--help"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Exit codes" in ended.stdout) == (0, True)
+
+
 def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
     (loaded,) = commands(tmp_path, ("--help",))
     assert not loaded & (LATE | EARLY)

@@ -9,10 +9,25 @@ from types import CodeType
 
 import pytest
 
+from discreet.lazy import EXTRAS
 from docs.generators.reconstruction_picture import PICTURE, picture
 from docs.generators.walkthroughs import DOCS, filled, pages
+from tests.test_start import python
 
 README = DOCS.parent / "README.md"
+GUIDES = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md")])
+"""The pages that somebody follows, from their first line to their last."""
+
+_RUN = """
+import doctest
+from pathlib import Path
+from docs.generators.walkthroughs import filled
+page = Path({page!r})
+text = page.read_text("utf-8")
+filled(text)
+ended = doctest.testfile({page!r}, module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+print(json.dumps(ended.failed))
+"""
 
 _NUMBER = re.compile(r"[-+±]?\b[0-9][0-9a-f]*([.,:][0-9a-f]+)*(e-?[0-9]+)?\b|\b[0-9a-f]{16,}\b")
 
@@ -52,6 +67,29 @@ def test_blocks_can_be_pasted_into_the_interpreter(page: Path) -> None:
     assert not reader.refused
 
 
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_page_says_how_long_it_takes_and_what_it_needs(page: Path) -> None:
+    """For a page that is read and not followed, neither."""
+    text = page.read_text("utf-8")
+    first = text.split("\n## ")[0].split("\n```")[0]
+    assert first.startswith("# ")
+    assert "After this page you " in first
+    assert page.stem == "add_an_engine" or re.search(r"\b(minutes|hour)\b", first)
+    assert "pip install" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_page_needs_no_more_than_it_tells_to_install(page: Path) -> None:
+    """Run without the modules of every extra that the page does not name."""
+    named = {
+        name for names in re.findall(r"discreet\[([\w,]+)\]", page.read_text("utf-8")) for name in names.split(",")
+    }
+    without = [module for module, extra in EXTRAS.items() if extra not in named]
+    assert "torch" in without
+    assert python(_RUN.format(page=str(page)), without=without, folder=DOCS.parent) == 0
+
+
 def test_the_picture_is_what_is_drawn() -> None:
     assert PICTURE.read_text("utf-8") == picture()
 
@@ -68,7 +106,7 @@ def test_links_of_the_readme_lead_to_files() -> None:
     assert not [link for link in links if not (DOCS.parent / link).exists()]
 
 
-@pytest.mark.parametrize("page", sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md")]), ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_links_between_pages_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
     assert not [link for link in links if not (page.parent / link).exists()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 import stat
 import tomllib
 from pathlib import Path
@@ -46,6 +47,24 @@ def test_a_file_that_needs_mending(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run("check", "kunden-mended.csv", "--unit", "Kunde", "--name", "kunden", "--write").code == 0
     assert run("protect").code == 0
     assert run("ask", 'SELECT COUNT(*) AS n FROM kunden WHERE "Gr\u00f6\u00dfe" > 1.7', "--epsilon", "0.5").code == 0
+
+
+def test_a_mended_copy_shares_the_budget_of_its_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same people under two names must not get two budgets."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"k{i};1,{60 + i % 40}\n" for i in range(99))
+    (tmp_path / "guests.csv").write_text("member_id;height\n" + rows)
+    told = run("check", "guests.csv", "--write")
+    again = next(line for line in told.out.splitlines() if "--mend" in line).partition("run: discreet ")[2].split()
+    assert again[-1] == "--write"
+    mended = run(*again)
+    assert (mended.code, "budget of account 'guests'" in mended.out) == (0, True)
+    declared = tomllib.loads((tmp_path / "discreet.toml").read_text())
+    assert declared["tables"]["guests_mended"]["account"] == "guests"
+    assert list(declared["budgets"]) == ["guests"]
+    protected = run("protect")
+    question = protected.out.splitlines()[-1].partition("discreet ")[2]
+    assert run(*shlex.split(question)).code == 0  # what is proposed can be pasted
 
 
 def test_nobody_guesses_whose_rows_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,13 @@ QUESTIONS = [
     Mistake("SELEC COUNT(*) FROM visits", CHEAP, 4, "UnsupportedQuery", "", "line 1, column 1"),
     Mistake("SELECT age FROM visits", CHEAP, 4, "UnsupportedQuery", "", "line 1, column 8"),
     Mistake("SELECT KURTOSIS(age) AS m FROM visits", CHEAP, 4, "UnsupportedQuery", "AVG", "line 1, column 8"),
+    Mistake(f'{COUNT} WHERE ward = "A"', CHEAP, 4, "UnsupportedQuery", "quotes: 'A'.", "line 1, column 47"),
+    Mistake("SELECT charge FROM visits", CHEAP, 4, "UnsupportedQuery", "SELECT AVG(charge) AS", "line 1, column 8"),
+    Mistake("SELECT AVG(ward) AS a FROM visits", CHEAP, 4, "UnsupportedQuery", "discreet check", "line 1, column 8"),
+    Mistake(COUNT, [], 2, "InvalidParameter", "--epsilon 0.1"),
+    Mistake("SELECT", ["COUNT(*)", "FROM", "visits", *CHEAP], 2, "InvalidParameter", "between quotes"),
+    Mistake(COUNT, ["--epsilon", "0"], 2, "InvalidParameter", "epsilon='0' > 0"),
+    Mistake(COUNT, ["--epsilon", "0,2"], 2, "InvalidParameter", "a number"),
     Mistake(COUNT, ["--epsilon", "-1"], 2, "InvalidParameter", "epsilon='-1' > 0"),
     Mistake(COUNT, ["--epsilon", "nan"], 2, "InvalidParameter", "NaN"),
     Mistake(COUNT, ["--epsilon", "much"], 2, "InvalidParameter", "a number"),
@@ -138,6 +145,7 @@ def test_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command
     monkeypatch.chdir(tmp_path)
     refused = run(*command)
     assert refused.code == 2
+    assert "discreet check FILE.csv --write" in refused.error["Hint"]
     assert "discreet init" in refused.error["Hint"]
 
 

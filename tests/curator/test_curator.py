@@ -240,6 +240,11 @@ def test_a_curator_outside_tests_draws_secure_noise() -> None:
         ({"bounds": {"nothing": (0, 1)}}, "bounds"),
         ({"bounds": {"age": (5, 5)}}, "bounds"),
         ({"bounds": {"ward": (0, 1)}}, "bounds['ward']"),
+        ({"bounds": {"age": 120}}, "bounds['age']"),
+        ({"bounds": {"age": "09"}}, "bounds['age']"),
+        ({"bounds": (0, 120)}, "bounds"),
+        ({"keys": ["ward"]}, "keys"),
+        ({"types": ["int"]}, "types"),
         ({"keys": {"charge": [1.0]}}, "keys['charge']"),
         ({"keys": {"ward": ["A", "A"]}}, "keys['ward']"),
         ({"keys": {"ward": [1]}}, "keys['ward']"),
@@ -254,6 +259,20 @@ def test_wrong_declarations_are_refused(declared: dict[str, Any], name: str) -> 
     with pytest.raises(InvalidParameter) as refused:
         clinic(Budget(epsilon=1), **declared)
     assert refused.value.name == name
+
+
+@pytest.mark.parametrize("budget", [2, "2", {"epsilon": 2}, [2]])
+def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"Budget\(epsilon=1\)") as refused:
+        clinic(budget)
+    assert refused.value.name == "budget"
+
+
+@pytest.mark.parametrize("sql", [COUNT, BY_WARD])
+def test_a_forgotten_unit_is_seen_in_every_answer(sql: str) -> None:
+    told = "Each row is protected as one person, since no column of ids is declared (unit)."
+    assert told in clinic(Budget(epsilon=1), unit=None).ask(sql, epsilon=0.1).notes
+    assert told not in clinic(Budget(epsilon=1)).ask(sql, epsilon=0.1).notes
 
 
 def test_declaring_again_is_a_no_op_and_otherwise_refused(tmp_path: Path) -> None:

@@ -415,6 +415,26 @@ def test_remedies_fit_the_table(name: str) -> None:
     try_all([marked.replace(MARK, "").replace("visits", name) for marked, _ in REFUSED], check)
 
 
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ('ward = "Bones"', "A text is written in single quotes: 'Bones'."),
+        ("ward = Bones", "A text is written in single quotes: 'Bones'."),
+        ('ward IN ("A", "O\'Hara")', "A text is written in single quotes: 'A'."),
+        ('ward <> "O\'Hara"', "A text is written in single quotes: 'O''Hara'."),
+        ('ward LIKE "%x"', "A text is written in single quotes: '%x'."),
+        ("day > 2024", "WHERE day >= DATE '2026-01-01'"),
+    ],
+)
+def test_a_value_that_was_written_as_a_name(condition: str, hint: str) -> None:
+    assert hint in refusal(f"SELECT COUNT(*) AS n FROM visits WHERE {condition}").hint
+
+
+@pytest.mark.parametrize("condition", ["nothing > 3", "nobody.ward = 'A'", 'ward = "a`b"', 'ward = "{mean}"'])
+def test_a_name_is_no_text(condition: str) -> None:
+    assert "single quotes" not in refusal(f"SELECT COUNT(*) AS n FROM visits WHERE {condition}").hint
+
+
 def test_unknown_tables_come_with_declared_names_only() -> None:
     with pytest.raises(UnknownTable) as caught:
         parse("SELECT COUNT(*) FROM vists", SCHEMAS)

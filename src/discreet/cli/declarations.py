@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.report.display import printable
+from discreet.sql.examples import quoted
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
 HERE = Path(FILE)
@@ -109,7 +111,14 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
         _confirm(len(replacing))
     Curator.from_config(config, replacing=replacing).close()
     Console().print(_protected(declared))
-    say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")
+    say(f"Protected. Ask with: {_first_question(declared)}")
+
+
+def _first_question(declared: Config) -> str:
+    """A question about the first table, to be copied into a shell."""
+    table = quoted(printable(declared.tables[0].name)) if declared.tables else "..."
+    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {table}")  # noqa: S608 - is printed, and run by nobody
+    return f"discreet ask {question} --epsilon 0.1"
 
 
 def _show(changes: Sequence[TableChange]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say, stages
-from discreet.curator.inspection.config_addition import addition, write_addition
+from discreet.curator.inspection.config_addition import account_of, addition, write_addition
 from discreet.curator.inspection.file_check import FileCheck, check_file, mend_file
 from discreet.curator.inspection.proposed_config import proposed_config, table_name
 from discreet.errors import InvalidParameter
@@ -46,9 +46,10 @@ def check(
     if mend is not None:
         say(f"Wrote {path}, readable by its owner only.")
     elif found.mends:
-        say(f"To write a copy that is read, run: discreet check {shlex.quote(str(file))} --mend {_copy_name(file)}")
+        again = f"discreet check {shlex.quote(str(file))} --mend {_copy_name(file)}{' --write' if write else ''}"
+        say(f"To write a copy that is read, run: {again}")
     if write:
-        _write(config, found, name, account)
+        _write(config, found, name, account or _account_of_original(config, file, path))
     elif found.columns:
         again = f"discreet check {shlex.quote(str(path))} {_unit_option(found)}--write"
         what = "add it to" if config.exists() else "write"
@@ -68,6 +69,16 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
     with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write(text)
     say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
+
+
+def _account_of_original(config: Path, original: Path, path: Path) -> str:
+    """Whose budget a mended copy shares: the people in it are those of the file that it was made of."""
+    if path == original or not config.exists():
+        return ""
+    shared = account_of(_read(config), original, config.absolute().parent)
+    if shared:
+        say(f"The copy shares the budget of account {shared!r}, since {original} is declared there: same people.")
+    return shared
 
 
 def _read(config: Path) -> str:

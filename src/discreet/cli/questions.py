@@ -105,6 +105,7 @@ def ask(
                 project=project,
             )
         else:
+            _check_price(epsilon, within)
             limits = _limits(
                 curator,
                 texts[0],
@@ -161,8 +162,13 @@ def _texts(questions: list[str] | None, file: Path | None) -> list[str]:
         except (OSError, UnicodeDecodeError):
             raise InvalidParameter("--file", str(file), "to be a file of text", "Name another.") from None
     if not found:
-        raise InvalidParameter("SQL", "nothing", "to be one SELECT or more", "Write a question, or --file with some.")
+        raise InvalidParameter("SQL", "nothing", "to be one SELECT or more", f"Write a question, {_EXAMPLE}.")
+    if len(found) > 1 and file is None and len(found[0].split()) == 1:
+        raise InvalidParameter("SQL", found[0], "to be a whole question", f"Write it between quotes, {_EXAMPLE}.")
     return found
+
+
+_EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1, or name a --file with some"""
 
 
 def _given(epsilon: str | None) -> str:
@@ -174,6 +180,17 @@ def _given(epsilon: str | None) -> str:
     if epsilon is None:
         raise InvalidParameter("--epsilon", None, "to be given", "It is what all answers may cost together.")
     return epsilon
+
+
+def _check_price(epsilon: str | None, within: str | None) -> None:
+    """Refuses one question that names neither a price nor an error.
+
+    Raises:
+        InvalidParameter: with an example of both.
+    """
+    if epsilon is None and within is None:
+        hint = "Add what it may cost, e.g. --epsilon 0.1, or how near it must be: --within 20 --max-epsilon 0.5."
+        raise InvalidParameter("--epsilon", None, "to be given", hint)
 
 
 def _limits_of_all(
@@ -215,6 +232,7 @@ def explain(
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
     parameters = _parameters(parameter)
+    _check_price(epsilon, within)
     with Curator.from_config(config, opening=False) as curator:
         limits = _limits(
             curator,

@@ -166,7 +166,6 @@ class Price:
         return total
 
 
-@lru_cache(maxsize=256)
 def rules(budget: Loss) -> tuple[filters.Rule, ...]:
     """Returns the rules of a budget in one of the ledger's currencies, worked out once.
 
@@ -174,7 +173,13 @@ def rules(budget: Loss) -> tuple[filters.Rule, ...]:
         InvalidParameter: for other currencies and for budgets with an amount of zero.
     """
     if type(budget) not in CURRENCIES:
-        raise InvalidParameter("budget", budget, "to be a PureDP, ApproxDP or ZCDP", "Build it with Budget(...).")
+        hint = "Build it with Budget(...), e.g. Budget(epsilon=1)."
+        raise InvalidParameter("budget", budget, "to be a PureDP, ApproxDP or ZCDP", hint)
+    return _rules(budget)
+
+
+@lru_cache(maxsize=256)
+def _rules(budget: Loss) -> tuple[filters.Rule, ...]:
     if budget.is_zero or (isinstance(budget, ApproxDP) and not (budget.epsilon and budget.delta)):
         raise InvalidParameter("budget", budget, "to have amounts above 0", "Build it with Budget(...).")
     return filters.rules(budget)

@@ -158,11 +158,12 @@ class Scope:
             tables = " or ".join(quoted(alias) for alias in self.visible)
             self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}.", node)
         if not found:
-            self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node.name), node)
+            self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node), node)
         return found[0]
 
-    def _near(self, name: str) -> str:
-        return near(name, [known for names in self.visible.values() for known in names])
+    def _near(self, node: exp.Column) -> str:
+        hint = near(node.name, [known for names in self.visible.values() for known in names])
+        return f"{hint} {_meant_as_text(node)}" if _is_compared(node) else hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,19 +254,24 @@ class AnswerScope(Scope):
         return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
 
     def _in_order(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
-        """What tells the first or the last of some texts: their groups in that order."""
+        """What tells of some texts: their groups; the first or the last of them, in that order."""
         simple = isinstance(value, Column) and value.name not in self.schema.ids and "`" not in argument.name
         simple = simple and self.alias == self.schema.name
-        if not simple or registered.kind not in ("min", "max") or not Examples(self.schema).shows(value):
+        if not simple or not Examples(self.schema).shows(value):
             return "{grouped}"
-        down = " DESC" if registered.kind == "max" else ""
         name, table = quoted(argument.name), quoted(self.schema.name)
+        if registered.kind not in ("min", "max"):
+            return f"`{Examples(self.schema).grouped_by(name)}`"
+        down = " DESC" if registered.kind == "max" else ""
         return f"`SELECT {name} AS answer, COUNT(*) AS n FROM {table} GROUP BY 1 ORDER BY 1{down}`"
 
     def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if not (value.type.is_number or (registered.timed and value.type.is_time)):
             advice = "{conditional}" if value.type is Type.BOOL else self._in_order(registered, value, text)
-            self.refuse(f"{registered.word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
+            told = f"Count instead: {advice}."
+            if value.type is Type.TEXT and registered.kind not in ("min", "max"):
+                told += " If it holds numbers, its steward can declare it so, or sees with discreet check why not."
+            self.refuse(f"{registered.word} does not take {value.type.value}.", told, node)
         if bounds(value, self.schema) is None:
             self.refuse(
                 f"One person could move this {registered.word} by any amount: its values have no bounds.",
@@ -307,6 +313,18 @@ def lookup(name: str, known: Mapping[str, T]) -> T | None:
 def same(one: str, other: str) -> bool:
     """Tells whether two names differ in letter case at most."""
     return one.casefold() == other.casefold()
+
+
+def _is_compared(node: exp.Column) -> bool:
+    """Whether a name stands where a value is compared with: x = name, x IN (name), x LIKE name."""
+    plain = not node.table and not {"`", "{"} & set(node.name)
+    return plain and isinstance(node.parent, exp.Predicate) and node.arg_key != "this"
+
+
+def _meant_as_text(node: exp.Column) -> str:
+    """Says how a text is written: whoever quotes it with "", or not at all, has named a column."""
+    written = node.name[:60].replace("'", "''")
+    return f"A text is written in single quotes: '{written}'."
 
 
 def near(name: str, known: Iterable[str]) -> str:

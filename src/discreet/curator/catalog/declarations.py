@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -54,9 +54,12 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     missing = [] if types else [name for name in untyped(source) if name not in columns]
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
-        hint = f"The format carries no types. Paste and correct: types={{{proposed}}}"
+        hint = (
+            "The format carries no types. discreet.check_file(path).types looks into a file for its steward. "
+            f"Paste and correct: types={{{proposed}}}"
+        )
         raise InvalidParameter("types", None, "to be given", hint)
-    declared = columns | {column: Type(kind) for column, kind in (types or {}).items()}
+    declared = columns | {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
     for column in declared:
         check.label(column=column)
     return declared
@@ -99,7 +102,7 @@ def declare(
     """
     facts = domain or {}
     for option, names in (("bounds", bounds), ("keys", keys), ("domain", facts)):
-        for column in names:
+        for column in by_column(option, names):
             if column not in columns:
                 raise InvalidParameter(option, column, f"to name a column of {name!r}", _known(columns))
     whose = owner_of(name, unit, columns, {}) if owner is None else owner
@@ -131,15 +134,35 @@ def declare(
     )
 
 
+def by_column(option: str, given: Any) -> Mapping[str, Any]:
+    """Returns what is declared of columns, if it says of which.
+
+    Raises:
+        InvalidParameter: if it is a list or a pair without the names of columns.
+    """
+    if not isinstance(given, Mapping):
+        hint = f"Write {option}={_EXAMPLES[option]}."
+        raise InvalidParameter(option, type(given).__name__, "to be a dict with names of columns", hint)
+    return given
+
+
+_EXAMPLES = {
+    "bounds": '{"age": (0, 120)}',
+    "domain": '{"age": (0, 120)}',
+    "keys": '{"ward": ["A", "B"]}',
+    "types": '{"age": "int"}',
+}
+
+
 def _known(columns: Mapping[str, Type]) -> str:
     return f"Its columns are {', '.join(sorted(columns))}."
 
 
-def _bounds(column: str, kind: Type, pair: tuple[End, End], *, option: str = "bounds") -> Bounds:
+def _bounds(column: str, kind: Type, pair: Any, *, option: str = "bounds") -> Bounds:
     if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
         condition = "to be of a column of numbers or dates"
         raise InvalidParameter(f"{option}[{column!r}]", kind.value, condition, "Leave it out.")
-    ends = tuple(pair)
+    ends = tuple(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else ()
     if len(ends) != 2:
         raise InvalidParameter(f"{option}[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
     if kind.is_number:

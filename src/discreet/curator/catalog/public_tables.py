@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from discreet.curator.catalog.declarations import by_column
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted, whole_key
@@ -183,7 +184,7 @@ def listed(
     """
     return {
         column: _referred(column, given, columns.get(column), public, engine) if isinstance(given, str) else given
-        for column, given in keys.items()
+        for column, given in by_column("keys", keys).items()
     }
 
 

@@ -101,7 +101,7 @@ def load(path: str | os.PathLike[str]) -> Config:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        hint = "Run `discreet init` here, or name the file with --config."
+        hint = "Run `discreet check FILE.csv --write` here, or `discreet init` for an empty one; or name --config."
         raise InvalidParameter("config", str(path), "to be a file that can be read", hint) from None
     return parse(text, Path(path).absolute().parent)
 

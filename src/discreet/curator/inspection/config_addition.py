@@ -75,6 +75,16 @@ def addition(text: str, found: FileCheck, *, folder: Path, name: str | None = No
     return Addition(text=_joined(text, added, kept), what=f"[tables.{called}]", private=True)
 
 
+def account_of(text: str, path: Path, folder: Path) -> str:
+    """Returns the account of the table that is read from a data file; "" if there is none, or the text is no TOML."""
+    try:
+        tables = _sections(tomllib.loads(text), "tables")
+    except tomllib.TOMLDecodeError:
+        return ""
+    found = (str(told.get("account", name)) for name, told in tables.items() if _is_read_from(told, path, folder))
+    return next(found, "")
+
+
 def _place(present: Mapping[str, Any], found: FileCheck, folder: Path, name: str | None) -> tuple[str, str]:
     """Where the file declares a data file, or would: the kind of the table, and its name."""
     declared = [(kind, called, told) for kind in _KINDS for called, told in _sections(present, kind).items()]

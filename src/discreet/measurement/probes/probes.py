@@ -107,7 +107,8 @@ def _about_bounds(column: str, between: str, guessed: bool) -> str:
     if guessed:
         return (
             f"Too few people for bounds of {column} to be chosen: its values are clipped to {between}, a range that "
-            "does not depend on the data. Declare bounds, or ask with a larger epsilon."
+            "does not depend on the data. Declare bounds, or ask with a larger epsilon; if the column should be full, "
+            "its steward sees with discreet check whether its values are read."
         )
     return f"Values of {column} are clipped to {between}, bounds that were chosen privately and are remembered."
 

@@ -311,15 +311,10 @@ def notes(program: Program) -> tuple[str, ...]:
 
 
 def _notes(program: Program) -> tuple[str, ...]:
-    limits, reading = program.contribution.limits, program.reading
+    reading = program.reading
     if not program.width and program.selection is None and not program.groupings:
         return ("Groups are those of public keys, empty ones included; nothing is read for them.",)
-    said = []
-    if reading.bounding is not None:
-        each = " of each grouping" if program.groupings and program.tables is None else ""
-        most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
-        said.append(f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}.")
-        said.append(nobodys(program.people, "counted"))
+    said = _whose_rows(program)
     if any(statistic.kind in ("sum", "product", "distinct_sum") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
     said += program.remarks
@@ -342,6 +337,18 @@ def _notes(program: Program) -> tuple[str, ...]:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _whose_rows(program: Program) -> list[str]:
+    """Who is protected, and how many rows of each are counted: a forgotten column of ids is seen in every answer."""
+    limits = program.contribution.limits
+    if program.reading.bounding is None:
+        alone = "Each row is protected as one person, since no column of ids is declared (unit)."
+        return [alone] if program.people == "row" else []
+    each = " of each grouping" if program.groupings and program.tables is None else ""
+    most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
+    counted = f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}."
+    return [counted, nobodys(program.people, "counted")]
 
 
 def _is_told(expression: Expression) -> bool:

@@ -179,7 +179,8 @@ def _six_digits(text: str) -> str:
 def _misfit(function: str, given: Sequence[Expression]) -> Mismatch:
     kinds = " and ".join(dict.fromkeys(argument.type.value for argument in given))
     name = _SYMBOLS.get(function, function.upper())
-    advice = _ADVICE.get(function, "Convert one side with CAST, or compare like with like: {filtered}.")
+    like = "{since}" if any(argument.type.is_time for argument in given) else "{filtered}"
+    advice = _ADVICE.get(function, f"Convert one side with CAST, or compare like with like: {like}.")
     return Mismatch(f"{name} does not take {kinds}.", advice)
 
 

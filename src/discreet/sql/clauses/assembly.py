@@ -367,12 +367,13 @@ def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
 def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
-    own = declared is not None and asked.is_plain and column.name in declared.stored
-    own = own and Examples(asked.schema).shows(column)
+    stored = declared.stored.get(column.name) if declared is not None and asked.is_plain else None
+    own = stored is not None and Examples(asked.schema).shows(column)
     if column.name in asked.schema.ids:
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
     elif column.type is Type.FLOAT:
         reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
+        hint = hint if stored is None else f"Ask `{Examples(asked.schema).mean_of(stored)}`."
     else:
         reason = f"{name} is neither a key nor inside an aggregate: it would publish people's values."
         hint = f"Group by it: `{Examples(asked.schema).grouped_by(name)}`." if own else "Group by it, as in {grouped}."
