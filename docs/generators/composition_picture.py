@@ -160,9 +160,10 @@ def _curve(panel: Panel, method: str, values: list[float]) -> str:
 def _names(panel: Panel, ends: dict[str, float]) -> list[str]:
     """Names of curves beside their ends, with the last number, moved apart where they would meet."""
     places = apart([_part(end, panel.lowest, panel.highest) for end in ends.values()], gap=_LINE)
+    heights = [BOTTOM - (BOTTOM - TOP) * place for place in places]
     return [
-        f'<text class="{method}" x="{RIGHT + 6}" y="{BOTTOM - (BOTTOM - TOP) * place:.1f}" dy="4">{method} {_short(end)}</text>'
-        for (method, end), place in zip(ends.items(), places, strict=True)
+        f'<text class="{method}" x="{RIGHT + 6}" y="{y:.1f}" dy="4">{method} {_short(end)}</text>'
+        for (method, end), y in zip(ends.items(), heights, strict=True)
     ]
 
 

@@ -62,8 +62,8 @@ def _notebooks(target: Path) -> None:
 def with_links(text: str, page: Path) -> str:
     """Returns the text of a page with links that hold on the site.
 
-    Links to pages stay, as relative paths there; notebooks have pages, too. A README leads to the first page; files that
-    are no pages are those of the repository.
+    Links to pages stay, as relative paths there, and notebooks have pages, too. A README leads to the first page; files
+    that are no pages are those of the repository.
 
     >>> with_links("[a](docs/deep.md#layers) [b](Makefile) [c](#top) `[d](x.md)`", Path("CONTRIBUTING.md"))
     '[a](deep.md#layers) [b](https://github.com/discreet-dp/discreet/blob/main/Makefile) [c](#top) `[d](x.md)`'

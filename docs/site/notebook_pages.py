@@ -50,13 +50,13 @@ class Output:
 
 @dataclass(slots=True)
 class Session:
-    """Names that the cells of one notebook share.
+    r"""Names that the cells of one notebook share.
 
     >>> session = Session("lesson")
     >>> session.run("a = 2")
     Output(printed='', shown=None)
     >>> session.run("print(a); a + 1")
-    Output(printed='2\\n', shown=3)
+    Output(printed='2\n', shown=3)
     """
 
     name: str
@@ -76,9 +76,9 @@ class Session:
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         shown = None
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(tree, self.name, "exec"), self.space)
+            exec(compile(tree, self.name, "exec"), self.space)  # noqa: S102 - cells are ours, and are there to be run
             if isinstance(last, ast.Expr):
-                shown = eval(compile(ast.Expression(last.value), self.name, "eval"), self.space)
+                shown = eval(compile(ast.Expression(last.value), self.name, "eval"), self.space)  # noqa: S307
         return Output(printed.getvalue(), shown)
 
 
@@ -115,7 +115,7 @@ def _written(cell: Cell, session: Session) -> str:
 
 def _mathml(formula: str) -> str:
     """A formula as browsers draw it by themselves; a program that does so would come from another machine."""
-    from docutils.utils.math.latex2mathml import tex2mathml  # of the extra for the site
+    from docutils.utils.math.latex2mathml import tex2mathml  # noqa: PLC0415 - of the extra for the site
 
     return "".join(tex2mathml(formula, as_block=True).split("\n"))
 
