@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.docs.test_pictures import BACKGROUNDS, luminance
+from tests.docs.contrast import BACKGROUNDS, ENOUGH, contrast, luminance
 from tests.service.page.chromium import Complaints, new_page
 
 NARROW, WIDE = {"width": 420, "height": 900}, {"width": 1200, "height": 900}
@@ -36,7 +36,7 @@ CHARTS = """() => [...document.querySelectorAll(".lesson-chart [role=img]")].fla
 FILLS = """() => [...new Set([...document.querySelectorAll(".lesson-chart svg text")]
   .filter(one => one.getClientRects().length).map(one => getComputedStyle(one).fill))]"""
 
-SHARE = """async ([picture, background]) => {
+SHARE = """async ([picture, background, enough]) => {
   const image = new Image();
   image.src = "data:image/png;base64," + picture;
   await image.decode();
@@ -49,7 +49,7 @@ SHARE = """async ([picture, background]) => {
   for (let at = 0; at < data.length; at += 4) {
     const here = 0.2126 * table[data[at]] + 0.7152 * table[data[at + 1]] + 0.0722 * table[data[at + 2]];
     const [low, high] = here < background ? [here, background] : [background, here];
-    clear += (high + 0.05) / (low + 0.05) >= 4.5;
+    clear += (high + 0.05) / (low + 0.05) >= enough;
   }
   return 4 * clear / data.length;
 }"""
@@ -143,13 +143,7 @@ def _looks(window: Page) -> Iterator[list[str]]:
 
 def _faint(fills: list[str], scheme: str) -> list[str]:
     """Returns colours of letters whose contrast with the background is too low."""
-    behind = luminance(BACKGROUNDS[scheme])
-    return [fill for fill in fills if not _stands_out(luminance(_hex(fill)), behind)]
-
-
-def _stands_out(one: float, other: float) -> bool:
-    low, high = sorted([one, other])
-    return (high + 0.05) / (low + 0.05) >= 4.5
+    return [fill for fill in fills if contrast(_hex(fill), BACKGROUNDS[scheme]) < ENOUGH]
 
 
 def _hex(fill: str) -> str:
@@ -165,4 +159,4 @@ def _faint_pictures(window: Page, scheme: str) -> list[str]:
 def clear_share(picture: Locator, scheme: str) -> float:
     """Returns the share of a picture's pixels that stand out from the page, as it is drawn."""
     drawn = base64.b64encode(picture.screenshot()).decode()
-    return float(picture.page.evaluate(SHARE, [drawn, luminance(BACKGROUNDS[scheme])]))
+    return float(picture.page.evaluate(SHARE, [drawn, luminance(BACKGROUNDS[scheme]), ENOUGH]))

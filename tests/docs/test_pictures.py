@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import ModuleType
 
 from docs.generators import composition_picture, question_picture, reconstruction_picture
 from docs.site.navigation import DOCS
 from tests.cases import every
+from tests.docs.contrast import BACKGROUNDS, ENOUGH, contrast
 
 PICTURES = [composition_picture, question_picture]  # the README's own is drawn in tests/test_walkthroughs.py
 EVERY = [module.PICTURE for module in (*PICTURES, reconstruction_picture)]
@@ -16,22 +18,6 @@ SHOWN = 388
 
 SMALLEST = 11
 """Pixels of the smallest letters there."""
-
-BACKGROUNDS = {"light": "#ffffff", "dark": "#131416"}
-"""The theme's."""
-
-
-def luminance(colour: str) -> float:
-    """The relative luminance of the guidelines for accessible pages, WCAG 2."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    """The ratio of contrast of WCAG 2."""
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
 
 
 def text_colours(picture: str) -> dict[str, list[str]]:
@@ -66,11 +52,11 @@ def test_letters_are_large_enough_on_a_telephone(module: ModuleType) -> None:
 
 
 @every("path", EVERY)
-def test_texts_stand_out_from_the_page(path: object) -> None:
-    found = text_colours(str(path.read_text("utf-8")))  # type: ignore[attr-defined]
+def test_texts_stand_out_from_the_page(path: Path) -> None:
+    found = text_colours(path.read_text("utf-8"))
     for scheme, colours in found.items():
         assert colours
-        assert min(contrast(colour, BACKGROUNDS[scheme]) for colour in colours) >= 4.5
+        assert min(contrast(colour, BACKGROUNDS[scheme]) for colour in colours) >= ENOUGH
 
 
 def test_the_page_tells_what_the_picture_shows() -> None:
