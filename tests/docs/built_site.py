@@ -18,8 +18,13 @@ from tests.service.page.chromium import Complaints, new_page
 NARROW, WIDE = {"width": 420, "height": 900}, {"width": 1200, "height": 900}
 OUTSIDE = re.compile(r"(https?|mailto):")
 
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-"""By how many pixels a page scrolls sideways; tables and code may, in a box of their own."""
+WIDER = """() => {
+  const around = [document.documentElement];
+  for (let box = document.querySelector("article"); box; box = box.parentElement) around.push(box);
+  const ending = around.filter((box, place) => !place || getComputedStyle(box).overflowX !== "visible");
+  return Math.max(...ending.map(box => box.scrollWidth - box.clientWidth));
+}"""
+"""By how many pixels a page scrolls sideways, or the column of its text, which the theme lets scroll; tables and code may, in a box of their own."""
 
 IMAGES = """() => [...document.images].flatMap(image => {
   const name = image.getAttribute("src");
