@@ -24,7 +24,7 @@ WIDER = """() => {
   const ending = around.filter((box, place) => !place || getComputedStyle(box).overflowX !== "visible");
   return Math.max(...ending.map(box => box.scrollWidth - box.clientWidth));
 }"""
-"""By how many pixels a page scrolls sideways, or the column of its text, which the theme lets scroll; tables and code may, in a box of their own."""
+"""By how many pixels a page scrolls sideways, or its column of text; tables and code have boxes of their own."""
 
 IMAGES = """() => [...document.images].flatMap(image => {
   const name = image.getAttribute("src");
