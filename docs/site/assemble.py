@@ -1,4 +1,4 @@
-"""Puts the pages of the site into one folder: those that people wrote, those of the repository, and the reference.
+"""Puts the pages of the site into one folder: written ones, those of the repository, notebooks, and the reference.
 
 `python -m docs.site.assemble build/site-pages`
 """
@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from docs.site import notebook_pages
 from docs.site.navigation import DOCS, PROJECT, pages, sections
 from docs.site.reference_pages import FOLDER, reference
 
@@ -37,6 +38,7 @@ def assemble(target: Path) -> None:
     for path in DOCS.rglob("*"):
         if path.suffix in {".png", ".svg", ".jpg", ".gif", ".webp"}:
             _copy(path, target / path.relative_to(DOCS))
+    _notebooks(target)
     made = reference()
     for name, text in made.pages.items():
         _write(target / FOLDER / f"{name}.md", text)
@@ -45,11 +47,23 @@ def assemble(target: Path) -> None:
         index.write(_tables_of_contents())
 
 
+def _notebooks(target: Path) -> None:
+    """Writes a page for each notebook beside the notebook itself, which pages offer; the course leads to them."""
+    found = notebook_pages.notebooks()
+    for notebook in found:
+        name = Path(notebook_pages.FOLDER, notebook.name)
+        _write(target / name.with_suffix(".md"), notebook_pages.notebook_page(notebook))
+        _copy(notebook, target / name)
+    with (target / "course.md").open("a", encoding="utf-8") as course:
+        names = [f"{notebook_pages.FOLDER}/{notebook.stem}" for notebook in found]
+        course.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n")
+
+
 def with_links(text: str, page: Path) -> str:
     """Returns the text of a page with links that hold on the site.
 
-    Links to pages stay, as relative paths there. A README leads to the first page; files that are no pages are those
-    of the repository.
+    Links to pages stay, as relative paths there, and notebooks have pages, too. A README leads to the first page; files
+    that are no pages are those of the repository.
 
     >>> with_links("[a](docs/deep.md#layers) [b](Makefile) [c](#top) `[d](x.md)`", Path("CONTRIBUTING.md"))
     '[a](deep.md#layers) [b](https://github.com/discreet-dp/discreet/blob/main/Makefile) [c](#top) `[d](x.md)`'
@@ -57,6 +71,8 @@ def with_links(text: str, page: Path) -> str:
     '[a](../serving.md) [b](../SECURITY.md)'
     >>> with_links(f"[a]({REPOSITORY}/docs/deep.md#layers)", Path("docs/howto/x.md"))
     '[a](../deep.md#layers)'
+    >>> with_links(f"[a]({REPOSITORY}/examples/3_reconstruction.ipynb)", Path("docs/course.md"))
+    '[a](lessons/3_reconstruction.md)'
     """
     last, parts = 0, []
     for code in _FENCE.finditer(text):
@@ -70,7 +86,7 @@ def _relinked(text: str, page: Path) -> str:
 
 
 def _link(target: str, page: Path) -> str:
-    if target.startswith(f"{REPOSITORY}/docs/"):
+    if target.startswith((f"{REPOSITORY}/docs/", f"{REPOSITORY}/examples/")):
         target = posixpath.relpath(target.removeprefix(f"{REPOSITORY}/"), page.parent.as_posix())
     path, hash_, anchor = target.partition("#")
     if not path or re.match(r"[a-z]+:", path):
@@ -80,6 +96,8 @@ def _link(target: str, page: Path) -> str:
         there, hash_, anchor = "docs/index.md", "", ""
     if there.startswith("docs/") and (ROOT / there).is_file():
         there = there.removeprefix("docs/")
+    elif ROOT / there in notebook_pages.notebooks():
+        there = f"{notebook_pages.FOLDER}/{Path(there).stem}.md"
     elif there not in {f"{name}.md" for name in PROJECT}:
         return f"{REPOSITORY}/{there}{hash_}{anchor}"
     here = page.parent.relative_to("docs").as_posix() if page.parts[0] == "docs" else "."

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.report import charts, comparison_charts, marginal_charts, page, time_charts
 from discreet.report.charts import Point, Spec, at_width
-from discreet.report.render import FONT, NARROW, Scheme, config, svg
+from discreet.report.render import FONT, NARROW, Scheme, chart, config, svg
 from tests.cases import every
 from tests.report.time_series import BUDGETS, NOW
 
@@ -104,6 +104,18 @@ def test_long_titles_of_axes_are_broken(width: int) -> None:
     texts = [text for _, text in _TEXT.findall(drawn("curves", width))]
     longest = max(len(line) for text in texts for line in text.splitlines())
     assert longest * LETTER <= width
+
+
+@every("spec", [CHARTS["curves"], charts.panels([CHARTS["curves"], CHARTS["curves"]])])
+def test_a_chart_in_a_notebook_has_its_long_titles_broken(spec: Spec) -> None:
+    """A title that is longer than the chart stands over its edges, and what shows the picture cuts it off there."""
+    shown = chart(spec).to_dict()
+    for part in shown.get("vconcat", [shown]):
+        titles = [axis["title"] for layer in part["layer"] for axis in layer["encoding"].values() if "title" in axis]
+        broken = [title for title in titles if isinstance(title, list)]
+        assert broken
+        assert all(len(line) * LETTER <= part["width"] for title in broken for line in title)
+        assert LONG not in titles
 
 
 def test_a_title_becomes_text_of_the_page() -> None:

@@ -138,8 +138,21 @@ def at_width(chart: Spec, width: int) -> Spec:
 
     Titles of axes are broken into lines that fit.
     """
-    fitting: Spec = _broken(chart, {"x": width // _OF_X, "y": width // _OF_Y})
-    return fitting | {"width": width, "autosize": _FIT}
+    return fitting(chart | {"width": width, "autosize": _FIT})
+
+
+def fitting(chart: Spec) -> Spec:
+    """Returns a chart of the width it has, the titles of its axes broken into lines that fit; panels likewise.
+
+    >>> drawn = fitting(curve([Reading(x=1, value=1, low=0, high=2)], across="a word " * 9, title="rows"))
+    >>> len(drawn["encoding"]["x"]["title"])
+    2
+    """
+    if "vconcat" in chart:
+        return chart | {"vconcat": [fitting(part) for part in chart["vconcat"]]}
+    width = chart.get("width")
+    broken: Spec = _broken(chart, {"x": width // _OF_X, "y": width // _OF_Y}) if isinstance(width, int) else chart
+    return broken
 
 
 _OF_X, _OF_Y = 12, 8  # pixels of a chart for each letter of a title: 6.5, and what stands beside the plot

@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.errors import MissingExtra
 from discreet.lazy import load
-from discreet.report.charts import WIDTH, Spec
+from discreet.report.charts import WIDTH, Spec, fitting
 from discreet.report.html import Html
 
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, sans-serif"
@@ -145,12 +145,16 @@ def svg(spec: Spec, scheme: Scheme, *, background: str | None = None, width: int
 
 
 def chart(spec: Spec) -> Any:
-    """Returns an Altair chart that needs no network, if Altair is installed, else the specification itself."""
+    """Returns an Altair chart that needs no network, if Altair is installed, else the specification itself.
+
+    Titles of axes that are longer than the chart is wide are broken into lines: whatever shows it shows all of it.
+    """
+    whole = fitting(spec)
     try:
         altair = load("altair", "A chart of Altair")
     except MissingExtra:
-        return spec
-    drawn = altair.Chart.from_dict(spec)
+        return whole
+    drawn = altair.Chart.from_dict(whole)
     kind: Any = type(drawn)
     object.__setattr__(drawn, "__class__", _offline(kind))  # its own way to set sets parts of the chart
     return drawn
