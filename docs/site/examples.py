@@ -4,9 +4,9 @@
 
 Sessions of Python (`>>>`) on pages and in docstrings are run by pytest, which compares what is printed. A block of
 another kind is taken by its language: TOML is parsed, commands are read as the program reads them. A program in Python
-without prompts, or anything that needs a server, has a test that does what the page says (`FOLLOWED`); those that are
-marked slow, such as the part about Spark, wait for `make test-slow`. What is left is shown and not run, and
-`SHOWN` says why. A block that is none of these stops the build.
+without prompts, or anything that needs a server, has a test that does what the page says (`FOLLOWED`), which is skipped
+where there is no such server. What is left is shown and not run, and `SHOWN` says why. A block that is none of these
+stops the build.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def main(arguments: list[str]) -> int:
         print(f"{page}: not run, {module} is not installed")
     sessions = {block.page for block in found if block.is_session} - set(lacking)
     tests = {test for page in FOLLOWED for test in _tests(page)}
-    options = ["-q", "-rs", "--dist", "worksteal", "-m", "not slow", *arguments]
+    options = ["-q", "-rs", "--dist", "worksteal", "-m", "not slow or page", *arguments]
     return int(pytest.main([*options, *sorted(sessions), "src", *sorted(tests)]))
 
 

@@ -164,6 +164,7 @@ def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: Pos
 
 
 @pytest.mark.slow
+@pytest.mark.page
 def test_from_a_file_to_spark(folder: Path) -> None:
     if find_spec("pyspark") is None or shutil.which("java") is None:
         absent("PySpark or Java is not installed")

@@ -212,7 +212,7 @@ def test_all_pairs_shares_are_what_they_are_said_to_be(relation: Neighbours) -> 
     """Columns at n^(2/3), pairs at the root of their free numbers; sensitivities by going through all rows."""
     rows = table(3000)
     model, handed = run(AllPairs(epsilon=EPSILON, delta=DELTA, neighbours=relation, rare=0), rows)
-    (_, l2), rho, part = sensitivities(relation), float(model.rho), float(all_pairs._COLUMNS)
+    (_, l2), rho, part = sensitivities(relation), float(model.rho), float(all_pairs.COLUMNS)
     weights = {name: size ** (2 / 3) for name, size in SIZES.items()}
     assert len(handed) == 5
     for name, one in zip(SIZES, handed, strict=False):
