@@ -60,7 +60,7 @@ def test_a_deadline_interrupts_until_the_work_ends() -> None:
     work, interrupt, count = interruptible()
     with pytest.raises(TimeoutError):
         stoppable(work, interrupt, deadline=0.01)
-    assert count == [3]
+    assert count[0] >= 3  # more on a busy machine, where the work is seen to have ended a little later
 
 
 def test_ctrl_c_interrupts_until_the_work_ends() -> None:
@@ -68,7 +68,7 @@ def test_ctrl_c_interrupts_until_the_work_ends() -> None:
     press()
     with pytest.raises(KeyboardInterrupt):
         stoppable(work, interrupt)
-    assert count == [3]
+    assert count[0] >= 3  # more on a busy machine, where the work is seen to have ended a little later
 
 
 def test_work_that_does_not_hear_is_left_behind_and_told() -> None:
