@@ -139,7 +139,7 @@ def _looks(window: Page) -> Iterator[list[str]]:
         if not drawn:
             continue  # the theme is not ours
         for scheme in ("dark", "light"):
-            window.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            window.emulate_media(color_scheme=scheme)
             where = f"{size['width']} {scheme}"
             yield [f"{fault} ({where})" for fault in window.evaluate(CHARTS)]
             yield [f"{fill} is too faint ({where})" for fill in _faint(window.evaluate(FILLS), scheme)]
