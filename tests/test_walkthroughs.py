@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import code
 import re
+import shlex
 from pathlib import Path
 from types import CodeType
 
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli import app
 from discreet.lazy import EXTRAS
 from docs.generators.reconstruction_picture import PICTURE, picture
 from docs.generators.walkthroughs import DOCS, filled, pages
@@ -88,6 +91,27 @@ def test_a_page_needs_no_more_than_it_tells_to_install(page: Path) -> None:
     without = [module for module, extra in EXTRAS.items() if extra not in named]
     assert "torch" in without
     assert python(_RUN.format(page=str(page)), without=without, folder=DOCS.parent) == 0
+
+
+COMMANDS = {  # blocks of commands that need no server, and the program of the page that writes their file, if any
+    README: ("discreet check visits.csv --write", r"(?s)^```python\n(.*?)^```$"),
+    DOCS / "survey.md": ("discreet survey make", ""),
+}
+
+
+@pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.stem)
+def test_commands_of_a_page_succeed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, program = COMMANDS[page]
+    text = page.read_text("utf-8")
+    if program:
+        found = re.search(program, text, re.MULTILINE)
+        assert found is not None
+        exec(compile(found[1], "page", "exec"), {"__name__": "page"})
+    block = text[text.index(first) :].partition("```")[0]
+    for command in block.splitlines():
+        result = CliRunner(env={"NO_COLOR": "1"}).invoke(app, shlex.split(command, comments=True)[1:])
+        assert result.exit_code == 0, (command, result.output)
 
 
 def test_the_picture_is_what_is_drawn() -> None:

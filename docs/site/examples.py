@@ -32,6 +32,7 @@ FOLLOWED = {
     "docs/scaling.md": ("tests/cli/test_how_to.py", "tests/curator/test_servers.py"),
     "docs/shared_ledger.md": ("tests/cli/test_how_to.py",),
     "README.md": ("tests/test_walkthroughs.py",),
+    "docs/survey.md": ("tests/test_walkthroughs.py",),
     "docs/howto/": ("tests/test_walkthroughs.py",),
     "docs/tutorials/": ("tests/test_walkthroughs.py",),
 }
