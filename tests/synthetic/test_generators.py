@@ -21,7 +21,7 @@ from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import ZCDP, Neighbours
-from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Model, measurement_log
+from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Keys, Model, all_pairs, measurement_log
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.generator import Generator, Learned
 from discreet.synthetic.inference.junction_tree import tree_size
@@ -387,3 +387,18 @@ def test_aim_keeps_its_model_within_the_limit(most: int) -> None:
     size = tree_size(model.domain.sizes, [measured.attributes for measured in model.measurements])
     assert size <= most
     assert (size == 36) is (most == 36)  # three columns at once are worth it, where there is room for them
+
+
+@pytest.mark.parametrize("part", [64, 1])
+def test_a_costly_pair_does_not_take_the_room_of_cheap_ones(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an order of cheap and costly (a part of 1) it does, since the model gains most from it."""
+    monkeypatch.setattr(all_pairs, "_ROUNDS", 1)
+    monkeypatch.setattr(all_pairs, "_CHEAP", part)
+    first = np.arange(6000) % 60
+    frame = {"a": first, "b": first, "c": first % 2}
+    domain = {name: Keys(range(size), missing=False) for name, size in {"a": 60, "b": 60, "c": 2}.items()}
+    made = AllPairs(epsilon=10, delta=1e-9, most_cells=4000, random_state=1)  # room for a and b, not for all three
+    model = made.fit(frame, domain=domain)
+    together = {frozenset(clique) for clique in model.law.tree.cliques}
+    assert (frozenset("ab") in together) is (part == 1)
+    assert ({frozenset("ac"), frozenset("bc")} <= together) is (part == 64)
