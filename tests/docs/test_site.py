@@ -24,6 +24,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Debian's package chromium is not installed"),
 ]
+_DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Ends when the page was drawn again."""
+
 _STYLE = (
     "<style>body { margin: 0; background: #fff } @media (prefers-color-scheme: dark) { body { background: #131416 } }"
 )
@@ -63,7 +66,7 @@ def _follows_the_button(browser: Browser, site: Path) -> None:
         window = new_page(browser, viewport=NARROW, color_scheme=system)
         window.goto((site / "how_it_works.html").as_uri())
         window.evaluate("chosen => { document.body.dataset.theme = chosen }", chosen)
-        window.wait_for_timeout(300)  # the picture is drawn again
+        window.evaluate(_DRAWN)
         for picture in window.locator("article img").all():
             assert clear_share(picture, chosen) >= LEAST
         window.context.close()
