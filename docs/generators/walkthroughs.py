@@ -1,10 +1,11 @@
 """Runs pages that are read with a shell beside them, and writes what was printed into them.
 
-`python -m docs.generators.walkthroughs [PAGE ...]` does so for some pages or all.
-In a ```console block a line after `$ ` is a command; a ```python block is a program, and a ```text block after it is
-what it prints. All blocks of a page run in their order in one empty folder. Where a block ends in a line `...`, only as
-many lines are kept as stand before it. tests/test_walkthroughs.py compares pages with what is printed, but for numbers,
-which are noisy. ```sh blocks need a server or a browser, and are not run.
+`python -m docs.generators.walkthroughs [NAME=VALUE ...] [PAGE ...]` does so for some pages or all; names are what a
+page calls something, and values what it is called here, e.g. `db.example=127.0.0.1:5432`.
+In a ```console block a line after `$ ` is a command; a ```python block is a program, a ```sh block is typed in a
+terminal, and a ```text block after one of these is what it prints. All blocks of a page run in their order in one
+empty folder. Where a block has a line `...`, only as many lines are kept as stand before and after it.
+tests/test_walkthroughs.py compares pages with what is printed, but for numbers, which are noisy.
 """
 
 from __future__ import annotations
@@ -19,38 +20,50 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from discreet.cli import app
+from docs.generators.terminal import Terminal, discreet
+from docs.site.code_blocks import Block, blocks
 
 DOCS = Path(__file__).parents[1]
-_BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REST = "..."
 
 
 def pages() -> list[Path]:
-    """Returns the pages with something to run."""
+    """Returns the pages with something to run that needs neither a service nor a server."""
     found = [DOCS.parent / "README.md", *sorted(DOCS.glob("tutorials/*.md")), *sorted(DOCS.glob("howto/*.md"))]
-    return [
-        page for page in found if re.search(r"^```(console|python)\n(?!>>>)", page.read_text("utf-8"), re.MULTILINE)
-    ]
+    return [page for page in found if any(block.is_run and block.language != "sh" for block in blocks(page))]
 
 
-def filled(text: str) -> str:
-    """Returns a page with what its blocks print, run in an empty folder."""
-    outputs: dict[int, str] = {}
+def filled(page: Path, terminal: Terminal | None = None) -> str:
+    """Returns a page with what its blocks print, run in an empty folder; without a terminal, nothing is typed there."""
+    text = page.read_text("utf-8")
+    parts, end, before = [], 0, ""
     with _folder():
         names: dict[str, object] = {"__name__": "page"}
-        before = ""
-        for match in _BLOCK.finditer(text):
-            kind, body = match[1], match[2]
-            if kind == "console":
-                outputs[match.start(2)] = _console(body)
-            elif kind == "python":
-                before = _python(body, names) if not body.startswith(">>>") else ""
-            elif before:
-                outputs[match.start(2)], before = _cut(before, body), ""
-    return _BLOCK.sub(lambda match: f"```{match[1]}\n{outputs.get(match.start(2), match[2])}```", text)
+        for block in blocks(page):
+            if block.language == "text":
+                shown, before = (_cut(before, block.body) if before else block.body), ""
+            else:
+                shown, before = _done(block, names, terminal)
+            parts += [text[end : block.start], shown]
+            end = block.start + len(block.body)
+    return "".join([*parts, text[end:]])
+
+
+def _done(block: Block, names: dict[str, object], terminal: Terminal | None) -> tuple[str, str]:
+    """Runs a block; returns its text, and what the block after it shows."""
+    shown, printed = block.body, ""
+    if block.is_session or (terminal is None and block.language in ("sh", "toml")):
+        return shown, printed
+    if block.language == "console":
+        shown = _console(block.body)
+    elif block.language == "python":
+        printed = _python(block.body, names)
+    elif terminal is not None and block.language == "sh":
+        printed = terminal.type(block.body)
+    elif terminal is not None and block.language == "toml":
+        terminal.declare(block.body)
+    block.ran()
+    return shown, printed
 
 
 def _console(body: str) -> str:
@@ -66,8 +79,7 @@ def _shell(command: str) -> str:
         return Path(words[0]).read_text("utf-8")
     if name != "discreet":
         raise ValueError(f"not run here: {command}")
-    result = CliRunner(env={"COLUMNS": "110", "NO_COLOR": "1"}).invoke(app, words)
-    return result.output.replace(str(Path.cwd()), "/srv/clinic")
+    return discreet(words)
 
 
 def _python(body: str, names: dict[str, object]) -> str:
@@ -79,7 +91,7 @@ def _python(body: str, names: dict[str, object]) -> str:
 
 def _cut(printed: str, shown: str) -> str:
     """What is shown of an output: as many lines as the page has before its line `...`, and after it."""
-    lines, kept = [line.rstrip() for line in printed.splitlines()], shown.splitlines()
+    lines, kept = [line.rstrip() for line in printed.rstrip().splitlines()], shown.splitlines()
     if _REST in kept:
         place = kept.index(_REST)
         after = len(kept) - place - 1
@@ -95,6 +107,7 @@ def _folder() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    for page in [Path(name) for name in sys.argv[1:]] or pages():
-        text = page.read_text("utf-8")
-        page.write_text(filled(text), "utf-8")
+    here = dict(given.split("=", 1) for given in sys.argv[1:] if "=" in given)
+    for page in [Path(name).absolute() for name in sys.argv[1:] if "=" not in name] or pages():
+        with Terminal(here) as terminal:
+            page.write_text(filled(page, terminal), "utf-8")

@@ -2,20 +2,21 @@
 
 `python -m docs.site.examples -n 2`, with options of pytest.
 
-Sessions of Python (`>>>`) on pages and in docstrings are run by pytest, which compares what is printed. A block of
-another kind is taken by its language: TOML is parsed, commands are read as the program reads them. A program in Python
-without prompts, or anything that needs a server, has a test that does what the page says (`FOLLOWED`), which is skipped
-where there is no such server. What is left is shown and not run, and `SHOWN` says why. A block that is none of these
-stops the build.
+Sessions of Python (`>>>`) on pages and in docstrings are run by pytest, which compares what is printed. Programs in
+Python without prompts and commands of a shell have tests that do what their pages say (`FOLLOWED`) and enter each block
+that ran in a list. At the end the list is compared with the pages: what did not run is told, and stops the build unless
+a program is missing that its tests need, such as a PostgreSQL server. TOML is parsed. What is left is no code of ours,
+and `SHOWN` says what it is. A block that is none of these stops the build.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
+import tempfile
 import tomllib
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,65 +24,46 @@ from typing import Any
 import pytest
 
 from discreet.cli.app import COMMANDS, loaded
-from docs.site.navigation import DOCS, pages
+from docs.site.code_blocks import LIST, RUN, Block, blocks
+from docs.site.navigation import DOCS, PROJECT, pages
 
 ROOT = DOCS.parent
 
 FOLLOWED = {
-    "docs/http_api.md": ("tests/remote/test_how_to_connect.py::test_programs_run",),
-    "docs/scaling.md": ("tests/cli/test_how_to.py", "tests/curator/test_servers.py"),
+    "docs/scaling.md": ("tests/cli/test_how_to.py",),
     "docs/shared_ledger.md": ("tests/cli/test_how_to.py",),
-    "README.md": ("tests/test_walkthroughs.py",),
-    "docs/survey.md": ("tests/test_walkthroughs.py",),
+    "docs/serving.md": ("tests/test_shell_blocks.py",),
+    "docs/tutorials/": ("tests/test_shell_blocks.py", "tests/test_walkthroughs.py"),
     "docs/howto/": ("tests/test_walkthroughs.py",),
-    "docs/tutorials/": ("tests/test_walkthroughs.py",),
+    "docs/survey.md": ("tests/test_walkthroughs.py",),
+    "README.md": ("tests/test_shell_blocks.py", "tests/test_walkthroughs.py"),
+    "CONTRIBUTING.md": ("tests/test_shell_blocks.py",),
+    "docs/command_line.md": ("tests/cli/test_declaring_anew.py::test_the_page_shows_what_is_printed",),
+    "docs/http_api.md": ("tests/remote/test_how_to_connect.py::test_programs_run",),
+    "docs/postgresql_wire.md": ("tests/service/wire/test_wire_page.py",),
 }
-"""Pages, and folders of them, whose programs are run by tests, against a service or a server where they need one."""
+"""Pages, and folders of them, whose blocks are run by tests, against a service or a server where they need one.
+
+Tests run in this order, the longest first, and those that start Spark one after the other: one process does it once.
+"""
 
 SHOWN = {
     "ini": "a file for systemd",
     "nginx": "a file for nginx",
     "sql": "for a PostgreSQL server: what a command printed, compared or run by the tests of that page",
-    "text": "what was printed, or programs for a service that is running",
+    "text": "what was printed, or lines of a file that is no program",
 }
 """Languages of blocks that are no code of ours."""
 
 NEEDS = {"docs/deep.md": "torch"}
 """Pages whose examples need an extra that is large: they are run where it is installed."""
 
-_FENCE = re.compile(r"(?ms)^(?P<fence>`{3,}|~{3,})(?P<language>[^\s`]*)[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of code on a page: where it stands, what it says it is, and its text."""
-
-    page: str
-    line: int
-    language: str
-    body: str
-
-    @property
-    def is_session(self) -> bool:
-        """Tells whether pytest runs it."""
-        return ">>>" in self.body
-
-
-def blocks(page: Path) -> list[Block]:
-    """Returns all blocks of a page."""
-    text = page.read_text(encoding="utf-8")
-    name = page.relative_to(ROOT).as_posix()
-    return [
-        Block(name, text.count("\n", 0, found.start()) + 1, found["language"], found["body"])
-        for found in _FENCE.finditer(text)
-    ]
-
 
 def fault(block: Block) -> str | None:
     """Tells what is wrong with a block that pytest does not run; None if nothing is.
 
     >>> fault(Block("docs/x.md", 1, "toml", "a = 1"))
-    >>> fault(Block("docs/x.md", 1, "sh", "discreet budget --colour"))
+    >>> fault(Block("README.md", 1, "sh", "discreet budget --colour"))
     'discreet budget has no option --colour'
     >>> fault(Block("docs/x.md", 1, "python", "print(1)"))
     'is a program that nothing runs: write it as a session (>>>), or name its test in docs/site/examples.py'
@@ -90,12 +72,12 @@ def fault(block: Block) -> str | None:
         return None
     if block.language == "toml":
         return _toml_fault(block.body)
-    if block.language in ("", "sh", "bash", "console"):
-        return next(filter(None, map(_command_fault, _commands(block.body))), None)
-    if block.language in ("python", "pycon"):
+    if block.language not in RUN:
+        return f"is in {block.language or 'no language'}, which docs/site/examples.py does not know"
+    if not _tests(block.page):
         advice = "write it as a session (>>>), or name its test in docs/site/examples.py"
-        return None if _tests(block.page) else f"is a program that nothing runs: {advice}"
-    return f"is in {block.language or 'no language'}, which docs/site/examples.py does not know"
+        return f"is a program that nothing runs: {advice}"
+    return next(filter(None, map(_command_fault, _commands(block.body))), None)
 
 
 def _tests(page: str) -> list[str]:
@@ -146,7 +128,7 @@ def _command_fault(words: list[str]) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Checks all blocks, then runs sessions and followed pages.
+    """Checks all blocks, then runs sessions and followed pages, and compares what ran with what is there.
 
     Args:
         arguments: what is handed on to pytest.
@@ -154,7 +136,7 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if everything did what it shows.
     """
-    every = [ROOT / "README.md", *pages()]
+    every = [*(ROOT / f"{name}.md" for name in ("README", *PROJECT)), *pages()]
     found = [block for page in every for block in blocks(page)]
     faults = [f"{block.page}:{block.line}: {told}" for block in found if (told := fault(block))]
     if faults:
@@ -164,9 +146,37 @@ def main(arguments: list[str]) -> int:
     for page, module in lacking.items():
         print(f"{page}: not run, {module} is not installed")
     sessions = {block.page for block in found if block.is_session} - set(lacking)
-    tests = {test for page in FOLLOWED for test in _tests(page)}
+    tests = list(dict.fromkeys(test for page in FOLLOWED for test in _tests(page)))  # as they stand there
     options = ["-q", "-rs", "--dist", "worksteal", "-m", "not slow or page", *arguments]
-    return int(pytest.main([*options, *sorted(sessions), "src", *sorted(tests)]))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[LIST] = str(Path(folder, "ran"))
+        skips = _Skips()
+        ended = int(pytest.main([*options, *tests, *sorted(sessions), "src"], plugins=[skips]))
+        ran = set(Path(os.environ[LIST]).read_text("utf-8").splitlines())
+    left = not_run(found, ran)
+    wanted = sum(block.is_run for block in found)
+    print(f"{wanted - len(left)} of {wanted} programs and blocks of commands ran", *left, sep="\n  not run: ")
+    return ended or int(bool(left) and not skips.any)
+
+
+class _Skips:
+    """Notices whether a test was skipped, for the lack of a server, say."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Called by pytest, also for tests of other processes."""
+        self.any |= report.skipped
+
+
+def not_run(found: list[Block], ran: set[str]) -> list[str]:
+    """Returns the places of blocks that should have run and did not.
+
+    >>> not_run([Block("docs/x.md", 3, "sh", "ls"), Block("docs/x.md", 9, "toml", "a = 1")], {"docs/x.md:2"})
+    ['docs/x.md:3']
+    """
+    return [block.place for block in found if block.is_run and block.place not in ran]
 
 
 if __name__ == "__main__":

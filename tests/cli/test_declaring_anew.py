@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from discreet.cli import app, declarations
 from discreet.ledger import Book
-from tests.cli.clinic import BY_WARD, COUNT, CSV, run
+from docs.site.code_blocks import blocks
+from docs.site.navigation import DOCS
+from tests.cli.clinic import BY_WARD, COUNT, CSV, TOML, run, write
 
 NARROWER = "bounds of age: 0 to 120 -> 0 to 110"
 HEADER = "patient_id,ward,age,charge"
@@ -61,6 +63,23 @@ def test_a_steward_at_a_terminal_is_asked(clinic: Path, monkeypatch: pytest.Monk
     assert NARROWER in done.stdout
     assert (done.exit_code, head(clinic) != before) == ((0, True) if said == "y\n" else (2, False))
     assert ("Nothing was changed." in done.stdout) == (said != "y\n")
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next month's file has a column more, and the steward is asked as docs/command_line.md says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(declarations, "is_asked", lambda: True)
+    write(tmp_path, TOML.replace('version = "1"', 'version = "2026-11"'))
+    assert run("protect").code == 0
+    header, *rows = CSV.splitlines()
+    (tmp_path / "december.csv").write_text("\n".join([f"{header},pain", *(f"{row},3" for row in rows), ""]))
+    later = ('"visits.csv"', '"december.csv"'), ('charge = "float"', 'charge = "float", pain = "int"')
+    edit(tmp_path, BOUNDS, ("max_rows = 1", "max_rows = 3"), ("2026-11", "2026-12"), *later)
+    (block,) = (block for block in blocks(DOCS / "command_line.md") if block.is_run)
+    command, *shown = block.body.splitlines()
+    told = CliRunner(env={"COLUMNS": "200"}).invoke(app, command.split()[2:], input="n\n")
+    assert [line.rstrip() for line in told.stdout.splitlines()][: len(shown)] == [*shown[:-1], f"{shown[-1]} n"]
+    block.ran()
 
 
 def test_other_commands_name_the_difference_and_the_way(clinic: Path) -> None:

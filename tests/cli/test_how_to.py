@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import shlex
@@ -9,19 +10,20 @@ import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from docs.generators.terminal import Terminal
+from docs.site.code_blocks import Block, blocks
+from docs.site.navigation import DOCS
 from tests.cli.clinic import run
 from tests.postgres_server import PostgresServer, absent
 
-DOCS = Path(__file__).parents[2] / "docs"
 DAY = dt.date(2026, 11, 1)
 VISITS = "patient_id,ward,age,charge,day\n" + "".join(
     f"p{i % 200},{'ABC'[i % 3]},{20 + i % 70},{i % 40}.50,{DAY + dt.timedelta(i % 30)}\n" for i in range(400)
 )
-_BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-_LINE = re.compile(r'(?m)^(\w+) = ("[^"]*").*$')
 
 
 class Follower:
@@ -33,55 +35,48 @@ class Follower:
     """
 
     def __init__(self, page: str, names: dict[str, str]) -> None:
-        for name, here in names.items():
-            page = page.replace(name, here)
-        self._page = page
+        self._page = DOCS / page
+        self._terminal = Terminal(names)
         self.answers: list[str] = []
 
     def follow(self, heading: str) -> None:
         """Does what one section tells: types commands, runs Python, and changes lines of discreet.toml."""
-        section = self._page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-        for kind, block in _BLOCK.findall(section):
-            {"sh": self._type, "toml": _declare}.get(kind, _leave)(block)
-            if kind == "python" and "import duckdb" in block:
-                exec(block, {})
+        text = self._page.read_text(encoding="utf-8")
+        before, _, rest = text.partition(f"\n## {heading}\n")
+        end = len(text) - len(rest.partition("\n## ")[2])
+        for block in blocks(self._page):
+            if len(before) < block.start < end:
+                self._do(block)
 
-    def _type(self, block: str) -> None:
-        for line in block.splitlines():
-            if not line.startswith("pip "):
-                self._pipe(line)
+    def first_program(self) -> dict[str, Any]:
+        """Runs the program that stands above all others; returns what it has made."""
+        return self._run(next(block for block in blocks(self._page) if block.language == "python"))
 
-    def _pipe(self, line: str) -> None:
-        out: str | None = None
-        for command in re.split(r" \| (?=psql)", line):
-            program, *arguments = shlex.split(command)
-            if program == "discreet":
-                told = run(*arguments)
-                assert told.code == 0, (line, told)
-                out = told.out
-                self.answers += [out] if arguments[0] == "ask" else []
-            else:
-                assert program in ("psql", "pg_dump", "pg_restore")
-                stop = ["-q", "-v", "ON_ERROR_STOP=1"] if program == "psql" else []
-                subprocess.run([program, *stop, *arguments], input=out, text=True, check=True, capture_output=True)
+    def _do(self, block: Block) -> None:
+        if block.language == "sh":
+            self.answers += [printed for line in block.body.splitlines() for printed in self._typed(line)]
+            block.ran()
+        elif block.language == "toml":
+            self._terminal.declare(block.body)
+        elif block.language == "python":
+            made = self._run(block)
+            if "curator" in made:
+                made["curator"].close()
 
+    def _run(self, block: Block) -> dict[str, Any]:
+        """Runs a program; one that protects a table does so in a folder of its own, beside the command line's."""
+        folder = Path(f"program_{block.line}" if "protect(" in block.body else ".")
+        folder.mkdir(exist_ok=True)
+        made: dict[str, Any] = {}
+        with contextlib.chdir(folder):
+            exec(self._terminal.here(block.body), made)
+        block.ran()
+        return made
 
-def _leave(block: str) -> None:
-    """SQL that a command prints, Python beside the command line: not to be typed."""
-    assert block
-
-
-def _declare(block: str) -> None:
-    """Writes a whole file, or puts single lines of it right: those at the top before all sections."""
-    config = Path("discreet.toml")
-    if "[budgets" in block:
-        config.write_text(block)
-        return
-    text = config.read_text()
-    for name, value in _LINE.findall(block):
-        changed, found = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
-        text = changed if found else f"{name} = {value}\n{text}"
-    config.write_text(text)
+    def _typed(self, line: str) -> list[str]:
+        """What was printed, if it is an answer."""
+        printed = self._terminal.type(line)
+        return [printed] if line.startswith("discreet ask") else []
 
 
 @pytest.fixture
@@ -104,9 +99,11 @@ def on_a_server(server: PostgresServer, name: str) -> Follower:
     """Somebody who has followed the page up to a table of a server; the database is called by that name."""
     here = {"db.example": f"127.0.0.1:{server.port}", "discreet_reader": f"{name}_reader"}
     here |= {"/clinic": f"/{name}", "DATABASE clinic": f"DATABASE {name}"}
-    reader = Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), here)
+    reader = Follower("scaling.md", here)
     reader.follow("The file")
     reader.follow("PostgreSQL")
+    made = reader.first_program()
+    made["curator"].close()
     return reader
 
 
@@ -147,13 +144,16 @@ def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: Pos
     names = {role: f"how_to_{role}" for role in ("ledger_owner", "curators", "auditors")}
     names |= {"ledger.example": f"127.0.0.1:{server.port}", "/ledger": "/how_to_ledger"}
     names |= {"roles ledger ": "roles how_to_ledger --owner how_to_ledger_owner "}
-    Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), {}).follow("The file")
+    Follower("scaling.md", {}).follow("The file")
     head = run("verify").out.splitlines()[-1]
     names |= {"/restored": "/how_to_restored", "DATABASE restored": "DATABASE how_to_restored", "SEQ:HASH": head}
-    page = Follower((DOCS / "shared_ledger.md").read_text(encoding="utf-8"), names)
+    names |= {"?sslmode=verify-full": ""}
+    page = Follower("shared_ledger.md", names)
     page.follow("Roles")
     page.follow("Moving a ledger file there")
     assert run("verify", "--anchor", head).code == 0
+    with page.first_program()["curator"] as curator:
+        assert curator.accounts() == ("visits",)
     assert run("ask", "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.5").code == 0
     copied = run("ledger", "copy", server.url("how_to_auditors", "how_to_ledger"), "copy.ledger")
     assert copied.code == 0
@@ -168,7 +168,8 @@ def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: Pos
 def test_from_a_file_to_spark(folder: Path) -> None:
     if find_spec("pyspark") is None or shutil.which("java") is None:
         absent("PySpark or Java is not installed")
-    reader = Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), {"local[4]": "local[2]"})
+    names = {"local[4]": "local[2]", "spark://head.example:7077": "local[2]"}
+    reader = Follower("scaling.md", names | {"hdfs://head.example/clinic/visits": str(folder / "visits.parquet")})
     reader.follow("The file")
     reader.follow("Spark")
     assert (folder / "visits.parquet").exists()

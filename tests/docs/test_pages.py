@@ -10,7 +10,8 @@ from pathlib import Path
 
 from codespell_lib import main as codespell
 
-from docs.site.examples import Block, blocks, fault
+from docs.site.code_blocks import Block, blocks
+from docs.site.examples import fault
 from docs.site.navigation import DOCS, PROJECT, pages, sections
 from tests.cases import every
 
@@ -159,6 +160,7 @@ def test_blocks_of_code_can_be_run(page: Path) -> None:
     [
         ("python", "print(1)"),
         ("toml", "a = "),
+        ("console", "$ cat file"),
         ("sh", "discreet dance"),
         ("sh", "discreet survey dance"),
         ("", "$ discreet ask 'SELECT 1' --epsilonn 1"),
@@ -167,7 +169,7 @@ def test_blocks_of_code_can_be_run(page: Path) -> None:
     ],
 )
 def test_blocks_that_nothing_runs_are_seen(language: str, body: str) -> None:
-    assert fault(Block("docs/new.md", 1, language, body))
+    assert fault(Block("docs/tutorials/new.md" if language == "sh" else "docs/new.md", 1, language, body))
 
 
 def test_every_page_is_in_one_section() -> None:

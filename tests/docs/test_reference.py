@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from docs.site.examples import blocks
+from docs.site.code_blocks import blocks
 from docs.site.navigation import DOCS, pages
 from docs.site.public_names import Room, rooms
 from docs.site.reference_pages import Reference, reference

@@ -1,23 +1,41 @@
 """docs/http_api.md: its programs run, and every route and status is in it."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
+import pytest
+
 from discreet.service.api.error_responses import STATUS
+from docs.generators.terminal import Terminal
+from docs.site.code_blocks import blocks
+from docs.site.navigation import DOCS
+from tests.postgres_server import absent
 from tests.remote.served import Served
 from tests.service.api.offices import office
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "http_api.md").read_text(encoding="utf-8")
+PAGE = DOCS / "http_api.md"
+DOCUMENT = PAGE.read_text(encoding="utf-8")
 
 
-def test_programs_run(service: Served) -> None:
-    programs = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
-    assert len(programs) == 3
+def test_programs_run(service: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("key").write_text(service.keys["ana"])
     known: dict[str, object] = {}
+    *programs, command = [block for block in blocks(PAGE) if block.is_run]
     for program in programs:
-        here = program.replace("https://data.example", service.url).replace("dk_3f9a2b1c_5ec7e7", service.keys["ana"])
+        here = program.body.replace("https://data.example", service.url)
+        here = here.replace("dk_3f9a2b1c_5ec7e7", service.keys["ana"])
         exec(compile(here, "docs/http_api.md", "exec"), known)
+        program.ran()
     assert known["stages"]
+    if shutil.which("curl") is None:
+        absent("curl is not installed")
+    with Terminal({"https://data.example": service.url}) as terminal:
+        answer = json.loads(terminal.type(command.body))
+    assert [row[0] for row in answer["rows"]] == ["A", "B", "C"]
+    command.ran()
 
 
 def test_every_route_is_documented() -> None:
