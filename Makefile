@@ -81,8 +81,9 @@ pages: $(VENV)/.docs
 	@$(BIN)/python -m docs.site.assemble build/site-pages
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs/site build/site-pages build/site
 
-examples: $(VENV)/.docs
-	@$(SINGLE) $(REUSE) $(BIN)/python -m docs.site.examples -n $(WORKERS)
+# Spark lives for seconds here: code that is compiled once and simply is ready sooner.
+examples: $(VENV)/.examples
+	@$(SINGLE) $(REUSE) JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/python -m docs.site.examples -n $(WORKERS)
 
 clean:
 	rm -rf $(VENV) .bootstrap .sklearn build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -117,8 +118,13 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for the documentation"
-	@$(PIP) --no-compile -e '.[docs]' $(TORCH)
+	@$(PIP) --no-compile -e '.[docs]'
 	@touch $@ $(VENV)/.run
+
+# Two large libraries that examples need and pages do not: they are fetched while pages are written.
+$(VENV)/.examples: pyproject.toml | $(VENV)/.docs
+	@$(PIP) --no-compile 'discreet[spark]' $(TORCH)
+	@touch $@
 
 # Libraries that are measured beside ours pin versions that conflict: an environment for each. One that cannot be
 # installed here is reported by the benchmarks and stops nothing.
