@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from discreet import __version__
 from discreet.cli.app import COMMANDS as LATE
 from discreet.cli.app import loaded
 from tests.cases import every
@@ -42,6 +43,13 @@ def test_help_tells_what_a_command_does(name: str) -> None:
     told = run(*name.split(), "--help")
     assert told.code == 0
     assert COMMANDS[name].help.split(";")[0].split()[0] in told.out
+
+
+def test_the_version_is_told() -> None:
+    told = run("--version")
+    assert (told.code, told.out, told.err) == (0, f"discreet {__version__}\n", "")
+    assert "--version" in run("--help").out
+    assert "`discreet --version`" in DOCUMENT
 
 
 def test_all_commands_are_there() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -201,5 +201,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"discreet {import_module('importlib.metadata').version('discreet')}")  # rarely asked: loaded late
+        raise typer.Exit
+
+
+@app.callback()
+def _beside_commands(
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, help="Print the version.")] = False,
+) -> None:
+    del version
+
+
 for _name, _late in COMMANDS.items():
     app.command(_name, help=_late.summary)(_unloaded)
