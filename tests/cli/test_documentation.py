@@ -38,6 +38,11 @@ def test_commands_and_their_options_are_documented(name: str) -> None:
     assert [option for option in options if option not in section and option not in ("--config", "--help")] == []
 
 
+def test_the_overview_leads_to_every_command() -> None:
+    overview = DOCUMENT.partition("| exit code |")[0]
+    assert [name for name in TOP if f"](#discreet-{name}" not in overview] == []
+
+
 @every("name", sorted(COMMANDS))
 def test_help_tells_what_a_command_does(name: str) -> None:
     told = run(*name.split(), "--help")
