@@ -81,9 +81,8 @@ pages: $(VENV)/.docs
 	@$(BIN)/python -m docs.site.assemble build/site-pages
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs/site build/site-pages build/site
 
-# Spark lives for seconds here: code that is compiled once and simply is ready sooner.
 examples: $(VENV)/.examples
-	@$(SINGLE) $(REUSE) JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/python -m docs.site.examples -n $(WORKERS)
+	@$(SINGLE) $(REUSE) $(BIN)/python -m docs.site.examples -n $(WORKERS)
 
 clean:
 	rm -rf $(VENV) .bootstrap .sklearn build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

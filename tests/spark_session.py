@@ -16,8 +16,6 @@ from tests.postgres_server import absent
 QUICK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "3g",  # the plan of one question about several tables takes hundreds of megabytes
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.log.level": "OFF",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -27,6 +25,14 @@ QUICK = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Compiling a plan takes longer than a few rows do, and so do several partitions."""
+
+# A process has one Java machine, whoever starts it first, a test of the command line perhaps, and keeps it to its end.
+# The plan of one question about several tables takes hundreds of megabytes: in the gigabyte that is usual, tests that
+# come later only collect garbage, and then fail.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    "--driver-memory 3g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell",
+)
 
 
 def check_spark() -> None:
@@ -47,7 +53,8 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     builder = SparkSession.builder.master("local[1]").config("spark.sql.warehouse.dir", str(folder))
     for name, value in {**QUICK, "spark.local.dir": str(folder)}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session: Any = builder.getOrCreate()
+    assert session.sparkContext._jvm.Runtime.getRuntime().maxMemory() > 2 << 30, "PYSPARK_SUBMIT_ARGS was not heard"
     yield session
     session.stop()
     shutil.rmtree(Path(folder), ignore_errors=True)
