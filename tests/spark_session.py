@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -26,13 +27,12 @@ QUICK = {
 }
 """Compiling a plan takes longer than a few rows do, and so do several partitions."""
 
-# A process has one Java machine, whoever starts it first, a test of the command line perhaps, and keeps it to its end.
-# The plan of one question about several tables takes hundreds of megabytes: in the gigabyte that is usual, tests that
-# come later only collect garbage, and then fail.
-os.environ.setdefault(
-    "PYSPARK_SUBMIT_ARGS",
-    "--driver-memory 3g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell",
-)
+# A process has one Java machine: that of whoever starts it first, a test of the command line perhaps, and it stays. So
+# it is told here what it is to be like. The plan of one question about several tables takes hundreds of megabytes: in
+# the gigabyte that is usual, tests that come later only collect garbage, and then fail.
+_JAVA = ["--driver-memory", "3g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+_SETTINGS = [part for name, value in QUICK.items() for part in ("--conf", f"{name}={value}")]
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", shlex.join([*_JAVA, *_SETTINGS, "pyspark-shell"]))
 
 
 def check_spark() -> None:

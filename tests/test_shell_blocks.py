@@ -16,6 +16,7 @@ from discreet.ledger import Book
 from docs.generators.terminal import Terminal, discreet
 from docs.generators.walkthroughs import DOCS, filled
 from docs.site.code_blocks import Block, blocks
+from docs.site.navigation import pages
 from tests.cli.clinic import COUNT, run, write
 from tests.postgres_server import PostgresServer, absent
 from tests.test_walkthroughs import README, shape
@@ -49,6 +50,21 @@ def test_a_page_with_a_service(page: Path) -> None:
     need("psql", "curl", "make")
     with Terminal() as terminal:
         assert shape(filled(page, terminal)) == shape(page.read_text("utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.page
+def test_what_pages_install_is_there() -> None:
+    """Pip finds every distribution and extra of the pages' blocks, without asking another machine."""
+    every = [block for page in (README, *pages()) for block in blocks(page) if block.language == "sh"]
+    lines = [line for block in every for line in block.body.splitlines() if line.startswith("pip install ")]
+    wanted = {word for line in lines for word in shlex.split(line, comments=True)[2:]}
+    assert {"discreet", "discreet[service]", "discreet[postgres]", "discreet[spark]"} <= wanted
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", *sorted(wanted)]
+    subprocess.run(pip, check=True)
+    for block in every:
+        if all(line in lines for line in block.body.splitlines()):
+            block.ran()
 
 
 def shell_blocks(name: str) -> list[Block]:
@@ -114,7 +130,7 @@ def test_targets_for_contributors() -> None:
 def test_a_command_that_fails_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Terminal() as terminal:
-        for command in ("discreet budget", "false | cat", "pip install 'discreet[nonsense-1]==0'", "make nothing"):
+        for command in ("discreet budget", "false | cat", "make nothing"):
             with pytest.raises(RuntimeError, match="ended with"):
                 terminal.type(command)
         assert terminal.type('WHO="ana"\necho "$WHO"  # and a comment\n') == "ana\n"

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -32,8 +31,8 @@ _READY = "Ctrl-C stops it."
 class Terminal:
     """Types commands in the current folder, and returns what is printed.
 
-    A few things differ from a reader's terminal. `pip install` takes nothing from the network: it succeeds if what the
-    page wants is installed. `make` prints what it would do. `discreet` runs in this process, but for `discreet serve`,
+    A few things differ from a reader's terminal. `pip` does nothing: what pages install is here, and a test asks pip
+    for all of it at once. `make` prints what it would do. `discreet` runs in this process, but for `discreet serve`,
     which takes free ports and runs until the terminal is closed: ports and KEY of the page are then those it has told.
 
     Args:
@@ -86,15 +85,13 @@ class Terminal:
         program, *words = shlex.split(command, comments=True) or [""]
         if _ASSIGNMENT.fullmatch(command):
             self._assigned.append(command)
-        elif program == "pip":
-            return _installed(command)
         elif program == "make":
             return _run(shlex.join(["make", "--dry-run", "-C", str(DOCS.parent), *words]))
         elif [program, *words[:1]] == ["discreet", "serve"]:
             return self._serve(words)
         elif program == "discreet" and not {"|", "<", ">"} & set(words):
             return self._told(discreet(words, fails=False))
-        elif program:
+        elif program and program != "pip":
             return self._told(_run("\n".join([*self._assigned, command])))
         return ""
 
@@ -181,12 +178,6 @@ def discreet(words: list[str], *, fails: bool = True) -> str:
     return result.output.replace(str(Path.cwd()), "/srv/clinic")
 
 
-@cache
-def _installed(command: str) -> str:
-    """Runs pip, which says nothing where everything is there already."""
-    return _run(command)
-
-
 def _run(script: str) -> str:
     ended = subprocess.run(  # noqa: S603 - the page's own command
         ["bash", "-euo", "pipefail", "-c", script],  # noqa: S607 - wherever it is
@@ -203,8 +194,7 @@ def _run(script: str) -> str:
 
 def _environment() -> dict[str, str]:
     """Programs of this environment come first, and nobody has chosen anything by variables."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "PIP_", "MAKE"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "MAKE"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    quiet = {"PIP_NO_INDEX": "1", "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     rules = str(Path(__file__).with_name("psqlrc"))
-    return {**kept, **quiet, "PSQLRC": rules, "PATH": path, "NO_COLOR": "1", "COLUMNS": "110"}
+    return {**kept, "PSQLRC": rules, "PATH": path, "NO_COLOR": "1", "COLUMNS": "110"}
