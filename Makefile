@@ -88,12 +88,14 @@ clean:
 	rm -rf $(VENV) .bootstrap .sklearn build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A python without ensurepip (some distributions) cannot fill an environment by itself: virtualenv can.
+# A python without ensurepip (some distributions) cannot fill an environment by itself: virtualenv can. The pip that
+# comes with an older python takes a third longer to find out what fits together.
 $(VENV)/.made:
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
 	  $(PYTHON) -m pip install -qq --disable-pip-version-check --target .bootstrap virtualenv && \
 	  PYTHONPATH=.bootstrap $(PYTHON) -m virtualenv -q $(VENV); }
+	@$(PIP) --upgrade pip
 	@touch $@
 
 # One stamp per set of dependencies; each is renewed when pyproject.toml changes. Most of what the documentation needs is
