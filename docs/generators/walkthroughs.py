@@ -4,7 +4,8 @@
 page calls something, and values what it is called here, e.g. `db.example=127.0.0.1:5432`.
 In a ```console block a line after `$ ` is a command; a ```python block is a program, a ```sh block is typed in a
 terminal, and a ```text block after one of these is what it prints. All blocks of a page run in their order in one
-empty folder. Where a block has a line `...`, only as many lines are kept as stand before and after it.
+empty folder; those for a terminal, which may need a server, only of pages that are named. Where a block has a line
+`...`, only as many lines are kept as stand before and after it.
 tests/test_walkthroughs.py compares pages with what is printed, but for numbers, which are noisy.
 """
 
@@ -28,7 +29,7 @@ _REST = "..."
 
 
 def pages() -> list[Path]:
-    """Returns the pages with something to run that needs neither a service nor a server."""
+    """Returns the pages with something to run without a terminal."""
     found = [DOCS.parent / "README.md", *sorted(DOCS.glob("tutorials/*.md")), *sorted(DOCS.glob("howto/*.md"))]
     return [page for page in found if any(block.is_run and block.language != "sh" for block in blocks(page))]
 
@@ -108,6 +109,7 @@ def _folder() -> Iterator[None]:
 
 if __name__ == "__main__":
     here = dict(given.split("=", 1) for given in sys.argv[1:] if "=" in given)
-    for page in [Path(name).absolute() for name in sys.argv[1:] if "=" not in name] or pages():
+    named = [Path(name).absolute() for name in sys.argv[1:] if "=" not in name]
+    for page in named or pages():
         with Terminal(here) as terminal:
-            page.write_text(filled(page, terminal), "utf-8")
+            page.write_text(filled(page, terminal if named else None), "utf-8")

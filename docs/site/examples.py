@@ -149,10 +149,11 @@ def main(arguments: list[str]) -> int:
     tests = list(dict.fromkeys(test for page in FOLLOWED for test in _tests(page)))  # as they stand there
     options = ["-q", "-rs", "--dist", "worksteal", "-m", "not slow or page", *arguments]
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[LIST] = str(Path(folder, "ran"))
-        skips = _Skips()
+        kept, skips = Path(folder, "ran"), _Skips()
+        kept.touch()
+        os.environ[LIST] = str(kept)
         ended = int(pytest.main([*options, *tests, *sorted(sessions), "src"], plugins=[skips]))
-        ran = set(Path(os.environ[LIST]).read_text("utf-8").splitlines())
+        ran = set(kept.read_text("utf-8").splitlines())
     left = not_run(found, ran)
     wanted = sum(block.is_run for block in found)
     print(f"{wanted - len(left)} of {wanted} programs and blocks of commands ran", *left, sep="\n  not run: ")
