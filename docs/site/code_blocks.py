@@ -12,7 +12,7 @@ from docs.site.navigation import DOCS
 LIST = "DISCREET_BLOCKS"
 """The environment's name of a file to which blocks are added that ran; without it nothing is written."""
 
-RUN = ("console", "psql", "python", "sh")
+RUN = ("console", "psql", "python", "sh", "sql")
 """Languages of blocks that tests of their pages run."""
 
 _ROOT = DOCS.parent

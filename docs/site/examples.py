@@ -30,8 +30,11 @@ from docs.site.navigation import DOCS, PROJECT, pages
 ROOT = DOCS.parent
 
 FOLLOWED = {
-    "docs/scaling.md": ("tests/cli/test_how_to.py",),
-    "docs/shared_ledger.md": ("tests/cli/test_how_to.py",),
+    "docs/scaling.md": ("tests/cli/test_how_to.py", "tests/curator/test_servers.py::test_the_page_shows_the_role"),
+    "docs/shared_ledger.md": (
+        "tests/cli/test_how_to.py",
+        "tests/ledger/test_postgres.py::test_the_document_is_true_line_by_line",
+    ),
     "docs/serving.md": ("tests/test_shell_blocks.py",),
     "docs/tutorials/": ("tests/test_shell_blocks.py", "tests/test_walkthroughs.py"),
     "docs/howto/": ("tests/test_walkthroughs.py",),
@@ -50,7 +53,6 @@ Tests run in this order, the longest first, and those that start Spark one after
 SHOWN = {
     "ini": "a file for systemd",
     "nginx": "a file for nginx",
-    "sql": "for a PostgreSQL server: what a command printed, compared or run by the tests of that page",
     "text": "what was printed, or lines of a file that is no program",
 }
 """Languages of blocks that are no code of ours."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import signal
 import stat
 import threading
@@ -35,6 +34,8 @@ from discreet.ledger.store.postgres import PostgresStore
 from discreet.ledger.store.transaction import _seal
 from discreet.postgres_url import without
 from discreet.privacy import Budget, PureDP, events
+from docs.site.code_blocks import blocks
+from docs.site.navigation import DOCS
 from tests.cases import try_all
 from tests.cli.clinic import TOML, write
 from tests.cli.clinic import run as run_command
@@ -662,12 +663,11 @@ def test_overspending_is_refused_every_time(place: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- documents
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "shared_ledger.md").read_text(encoding="utf-8")
-
 
 def test_the_document_is_true_line_by_line(postgres_server: PostgresServer) -> None:
     """The SQL in docs/shared_ledger.md is what the commands print; tests/cli/test_how_to.py types these."""
-    make, rights, silence = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
+    shown = [block for block in blocks(DOCS / "shared_ledger.md") if block.language == "sql"]
+    make, rights, silence = (block.body for block in shown)
     whom = "--writer", "curators", "--reader", "auditors"
     printed = terminal("ledger", "roles", "ledger", *whom)
     assert printed == make + silence + silence.replace("curators", "auditors")
@@ -684,6 +684,8 @@ def test_the_document_is_true_line_by_line(postgres_server: PostgresServer) -> N
         assert curator.ask("SELECT COUNT(*) FROM wards", epsilon=0.5).remaining.loss == PureDP("0.5")
     with Book(postgres_server.url("auditors", "ledger"), read_only=True) as book:
         book.verify()
+    for block in shown:
+        block.ran()
 
 
 def terminal(*arguments: str) -> str:
