@@ -103,6 +103,19 @@ def _toml_fault(body: str) -> str | None:
     return None
 
 
+def mention_fault(code: str) -> str | None:
+    """Tells what is wrong with a command that a sentence names; lists of commands and patterns are not looked at.
+
+    >>> mention_fault("discreet key make")
+    'discreet has no command key'
+    >>> mention_fault("discreet stream start|release|show")
+    >>> mention_fault("discreet attack NAME FILE...")
+    """
+    words = code.split()[1:]
+    plain = [word for word in words if re.fullmatch(r"[a-z-]+(=.*)?", word)]
+    return _command_fault(plain) if words[:1] == plain[:1] else None
+
+
 def _commands(body: str) -> list[list[str]]:
     """Returns what stands after `discreet` wherever it is called, without comments and what follows a pipe."""
     joined = body.replace("\\\n", " ")

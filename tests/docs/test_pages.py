@@ -11,7 +11,7 @@ from pathlib import Path
 from codespell_lib import main as codespell
 
 from docs.site.code_blocks import Block, blocks
-from docs.site.examples import fault
+from docs.site.examples import fault, mention_fault
 from docs.site.navigation import DOCS, PROJECT, pages, sections
 from tests.cases import every
 
@@ -170,6 +170,12 @@ def test_blocks_of_code_can_be_run(page: Path) -> None:
 )
 def test_blocks_that_nothing_runs_are_seen(language: str, body: str) -> None:
     assert fault(Block("docs/tutorials/new.md" if language == "sh" else "docs/new.md", 1, language, body))
+
+
+@every("page", [page for page in PAGES if page.stem != "CHANGELOG"])  # which also tells of what there was
+def test_commands_that_sentences_name_are_there(page: Path) -> None:
+    named = re.findall(r"`(discreet [^`]+)`", _prose(page))
+    assert {code: told for code in named if (told := mention_fault(code))} == {}
 
 
 def test_every_page_is_in_one_section() -> None:
