@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, UnknownTable
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.unit_ids import WHITE_SPACE
 from discreet.privacy import Budget, events
 from tests.curator.clinic import DECLARED, visits
 
@@ -325,3 +327,14 @@ def test_columns_of_the_whole_table_are_named_where_others_are_not() -> None:
         assert "what was counted; of n: whole table" in shown
     assert answer.descriptions["n"].endswith("interval about the whole table")
     assert b"about what was counted" in answer.to_arrow().schema.field("s").metadata[b"description"]
+
+
+def test_rows_without_an_id_are_counted_as_answers_leave_them_out() -> None:
+    """Of 85 rows without an id, 5 have plain spaces: a tab or a wide space is nobody's id either."""
+    blank = [None, "", " ", "  ", "   ", *[mark * n for mark in WHITE_SPACE if mark != " " for n in (1, 2, 3)], "\t "]
+    blank += ["\u2000 \u2001"] * (85 - len(blank))
+    curator = Curator.for_tests(":memory:", engine=Memory(), bits=SeededBits(1))
+    rows = [{"who": who} for who in (*blank, *(f"p{place}\u3000" for place in range(30)))]
+    curator.protect(rows, name="calls", unit="who", types={"who": "text"}, budget=Budget(epsilon=1000), max_rows=1)
+    found = curator.profile("calls", epsilon=500)
+    assert round(found.nobodys(Fraction(1, 20)).value) == len(blank) == 85

@@ -8,14 +8,19 @@ from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from discreet.engines.base import read_as, read_value
 from discreet.engines.duckdb.cell_forms import Form, Mend
 from discreet.engines.duckdb.file_content import FileContent
 from discreet.engines.duckdb.tables import hardened
+from discreet.engines.row_choice import normalised
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import WHITE_SPACE
 from tests.cases import try_all
+from tests.engines.test_ids import NOBODY, spellings
 
 CELLS = {
     Form.MISSING: ["", "   "],
@@ -115,6 +120,17 @@ def test_people_and_their_rows_are_counted(tmp_path: Path) -> None:
         people = content.rows_per_unit("who", Type.TEXT)
     assert (people.units, people.without) == (10, 2)
     assert people.quantiles == {0.5: 1, 0.9: 1, 0.95: 7, 0.99: 7, 1.0: 7}
+
+
+def test_ids_of_a_file_count_in_their_normal_form(tmp_path: Path) -> None:
+    """Every spelling of a person is one person, and every kind of white space is nobody, as engines count."""
+    texts = [text for text in spellings() if text is not None and "\x00" not in text]
+    nobody = [*(text for text in NOBODY if text is not None), *WHITE_SPACE]
+    people = [text for text in texts if normalised(text) is not None]
+    pa.parquet.write_table(pa.table({"who": [*people, *nobody, None]}), tmp_path / "t.parquet")
+    with FileContent(tmp_path / "t.parquet") as content:
+        found = content.rows_per_unit("who", Type.TEXT)
+    assert (found.units, found.without) == (len({normalised(text) for text in people}), len(nobody) + 1)
 
 
 def test_values_are_looked_at_under_their_types(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.engines.by_source import engine_at
-from discreet.engines.row_choice import WHITE_SPACE
 from discreet.engines.spark import engine as spark_engine
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.engine import Spark
@@ -28,6 +27,7 @@ from discreet.plan.expressions.text_meanings import TEXTS
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import WHITE_SPACE
 from discreet.privacy import Budget
 from tests.engines import raw_parquet
 from tests.engines.raw import Specimen

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from discreet.engines.row_choice import normalised
 from discreet.synthetic import Bins, Calendar, Domain, Independent, Keys
-from discreet.synthetic.coded_rows import rows_within_limit
+from discreet.synthetic.coded_rows import id_text, rows_within_limit
+from tests.engines.test_ids import spellings
 
 
 class Overflowing:
@@ -91,6 +93,14 @@ def test_every_id_is_somebodys_or_nobodys() -> None:
     known = [value for value in HOSTILE if len(rows_within_limit([value], codes[:1], 1))]
     assert 10 < len(known) < len(HOSTILE)
     assert len(kept) <= 2 * len(known)
+
+
+def test_an_id_is_the_one_that_engines_count() -> None:
+    """Python's `strip` takes control characters away as well, which would make one person of two."""
+    texts = [text for text in spellings() if text is not None] + ["p1\x1c", "\x1fp1", "\x1d"]
+    for text in texts:
+        counted = normalised(text)
+        assert id_text(text) == (None if counted is None else f"text {counted}")
 
 
 def test_a_table_of_such_values_is_learned_like_any_other() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.plan.model import unit_ids
 from discreet.synthetic.inference.factors import Attributes, Sizes
 
 Integers = NDArray[np.int64]
@@ -80,8 +80,8 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
     of equal codes are interchangeable.
 
     Formal guarantee: what is kept of a unit is a function of that unit's id and rows alone, whatever their order: to
-    take the unit away takes away at most k rows and changes no other. Texts count in NFC without white space around
-    them. An id that is missing, or no text, whole number, day or UUID, is nobody's, and its rows are dropped.
+    take the unit away takes away at most k rows and changes no other. Texts count as `unit_ids.id_text` of them. An id
+    that is missing, or no text, whole number, day or UUID, is nobody's, and its rows are dropped.
 
     Raises:
         InvalidParameter: if the column of ids has floats by its type.
@@ -161,7 +161,7 @@ def id_text(value: Any) -> str | None:
 
 def _written(value: Any) -> str | None:
     if isinstance(value, str):
-        text = unicodedata.normalize("NFC", value).strip()
+        text = unit_ids.id_text(value)
         return f"text {text}" if text else None
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return f"number {int(value)}"

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
+from discreet.engines.row_choice import BUCKET, P
 from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months, struct_extremes
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import COMMON, WHITE, Range
 
 _LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text a database can hold
 _DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
@@ -168,7 +169,7 @@ _FUNCTIONS: Templates = {
 # ------------------------------------------------------------------------------------------------------------------ ids
 
 ID_FUNCTION = "normalised_id"
-"""What SQL calls `row_choice.text_of`; the engine registers it."""
+"""What SQL calls `unit_ids.id_text`; the engine registers it."""
 
 
 def _is_id() -> str:

@@ -21,7 +21,6 @@ from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
-from discreet.engines.row_choice import id_text
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
@@ -29,6 +28,7 @@ from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import id_text
 
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept

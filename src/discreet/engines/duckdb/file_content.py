@@ -14,10 +14,11 @@ from typing import Any, Self
 
 from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
-from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import id_text
 
 Cell = str | int | float | bool | dt.date
 
@@ -94,6 +95,7 @@ class FileContent:
         self.source = source_of(path)
         self._columns = described(self.source)
         self._connection = hardened()
+        self._connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
         put(self._connection, (self.source, self._columns), "given")
 
     @property
@@ -147,8 +149,9 @@ class FileContent:
         return {name: _values(found[5 * i : 5 * i + 5], most) for i, name in enumerate(kinds)}
 
     def rows_per_unit(self, name: str, kind: Type) -> RowsPerUnit:
-        """Counts people by their ids, and their rows."""
-        unit = f"nullif({self._read(name, kind)}, '')" if kind is Type.TEXT else self._read(name, kind)
+        """Counts people by their ids, and their rows, as questions will: an id counts in its normal form."""
+        read = self._read(name, kind)
+        unit = DIALECT.normalised_id.format(read) if kind is Type.TEXT else read
         counted = f"SELECT {unit} AS unit, count(*) AS n FROM ({self._rows()}) GROUP BY 1"
         quantiles = f"quantile_disc(n, {list(SHARES)}) FILTER (unit IS NOT NULL)"
         sql = f"SELECT count(unit), coalesce(sum(n) FILTER (unit IS NULL), 0), {quantiles} FROM ({counted})"

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
 from discreet.engines.postgres.posix_patterns import translated
-from discreet.engines.row_choice import BUCKET, WHITE_SPACE, P, unassigned
+from discreet.engines.row_choice import BUCKET, P
 from discreet.engines.sql.dialect import Dialect, Extremes, Template, Templates, moved_days, moved_months
 from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import WHITE_SPACE, unassigned
 
 _LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text
 _DAY = "[0-9]{{4}}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -166,7 +167,7 @@ def _in_case(letters: Mapping[int, int]) -> Template:
 
 
 def _unknown() -> str:
-    """A set of the code points that `row_choice.UNICODE` does not assign."""
+    """A set of the code points that `unit_ids.UNICODE` does not assign."""
     return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in unassigned()) + "]"
 
 
@@ -175,7 +176,7 @@ def _trimmed(sql: str) -> str:
 
 
 def _normalised_id() -> str:
-    """`row_choice.normalised` of a text: PostgreSQL knows `row_choice.UNICODE` or a later version from 15 on.
+    """`row_choice.normalised` of a text: PostgreSQL knows `unit_ids.UNICODE` or a later version from 15 on.
 
     A text of ASCII is in every normal form.
     """

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.server_address import ServerAddress
 
-OLDEST = 150000  # whose Unicode is that of `row_choice.UNICODE` or later
+OLDEST = 150000  # whose Unicode is that of `unit_ids.UNICODE` or later
 _ROWS_AT_ONCE = 10_000  # fetched between two moments at which a read can be stopped
 _SECONDS_TO_CONNECT = 10
 _FORGOTTEN: list[Any] = []  # sessions of a parent process: to close them would close the parent's

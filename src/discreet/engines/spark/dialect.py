@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
+from discreet.engines.row_choice import BUCKET, P
 from discreet.engines.spark.java_patterns import found_quickly, like
 from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months, struct_extremes
 from discreet.errors import InvalidParameter
@@ -21,6 +21,7 @@ from discreet.plan.expressions.evaluation import DAY_NAMES, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import COMMON, WHITE, Range
 
 _LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text
 _DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"

@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import Any
 
 from discreet import errors
-from discreet.engines.row_choice import WHITE_SPACE, doubtful_and_unassigned
 from discreet.engines.spark.dialect import EXTRACT, ID_FUNCTION, MATCHES
 from discreet.lazy import load, pa
 from discreet.plan.expressions import letter_case, pattern_grammar, pattern_matcher, patterns
 from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.pattern_matcher import Program
+from discreet.plan.model.unit_ids import WHITE_SPACE, doubtful_and_unassigned
 
 _SENT = (errors, letter_case, pattern_grammar, pattern_matcher, patterns)
 
@@ -71,7 +71,7 @@ def _typed(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
 
 
 def _ids(white_space: str, doubtful: re.Pattern[str], unassigned: re.Pattern[str]) -> Callable[..., Any]:
-    """`row_choice.id_text` of each text, NULL of NULL and of what is nobody's."""
+    """`unit_ids.id_text` of each text, NULL of NULL and of what is nobody's."""
 
     def ids(texts: Any) -> Any:
         import unicodedata  # noqa: PLC0415 - imported where it runs

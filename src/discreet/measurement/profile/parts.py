@@ -24,6 +24,7 @@ from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import Fold, PerUnit, Select
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
+from discreet.plan.model.unit_ids import WHITE_SPACE
 from discreet.privacy import events
 
 ROWS = "rows"
@@ -241,16 +242,26 @@ class ProfilePlan:
     def _of_nobody(self) -> list[Part]:
         """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
 
-        A row counts only if engines take it for nobody's: where its id is NULL, or a text of nothing but spaces.
+        A row counts only if engines take it for nobody's (`is_nobodys`).
         """
         schema, source = self.schemas[self.table], None if self.question is None else self.question.source
         if source is not None or schema.unit is None or schema.unit not in schema.stored:
             return []  # rows that were joined or computed, an id made of parts, or told by another table
-        id_ = Column(schema.unit, schema.columns[schema.unit].type)
-        nobody = call("is_null", id_)
-        if id_.type is Type.TEXT:
-            nobody = call("or", nobody, call("equal", call("trim", id_), Literal("", Type.TEXT)))
+        nobody = is_nobodys(Column(schema.unit, schema.columns[schema.unit].type))
         return [Part(subject=(IDS,), question=self._counted(nobody), schema=replace(schema, unit=None))]
+
+
+def is_nobodys(id_: Column) -> Expression:
+    """Returns the condition that an id is missing, just as engines leave its row out.
+
+    It is NULL, or a text of nothing but white space of any kind: NFC makes no white space of another sign, nor another
+    sign of white space, so that the text need not be normalised for this.
+    """
+    missing = call("is_null", id_)
+    if id_.type is not Type.TEXT:
+        return missing
+    left = call("strip", id_, Literal(WHITE_SPACE, Type.TEXT))
+    return call("or", missing, call("equal", left, Literal("", Type.TEXT)))
 
 
 def width(bucket: int) -> int:
