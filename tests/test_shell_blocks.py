@@ -58,7 +58,7 @@ def test_what_pages_install_is_there() -> None:
     """Pip finds every distribution and extra of the pages' blocks, without asking another machine."""
     every = [block for page in (README, *pages()) for block in blocks(page) if block.language == "sh"]
     lines = [line for block in every for line in block.body.splitlines() if line.startswith("pip install ")]
-    wanted = {word for line in lines for word in shlex.split(line, comments=True)[2:]}
+    wanted = {f"discreet{word[1:]}" for line in lines for word in shlex.split(line, comments=True)[2:]}  # for "."
     assert {"discreet", "discreet[service]", "discreet[postgres]", "discreet[spark]"} <= wanted
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", *sorted(wanted)]
     subprocess.run(pip, check=True)

@@ -125,7 +125,7 @@ def test_without_any_extra_all_commands_load_a_chart_is_a_dictionary_and_what_is
     for (module, door), told in zip(doors, tales, strict=True):
         assert told is not None, door
         assert told[0] == module, door
-        assert told[1].endswith(f"Get it with: pip install 'discreet[{EXTRAS[module]}]'")
+        assert told[1].endswith(f"In a checkout of Discreet, run: pip install '.[{EXTRAS[module]}]'")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

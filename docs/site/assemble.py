@@ -16,7 +16,6 @@ from docs.site.navigation import DOCS, PROJECT, pages, sections
 from docs.site.reference_pages import FOLDER, reference
 
 ROOT = DOCS.parent
-REPOSITORY = "https://github.com/discreet-dp/discreet/blob/main"
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _SPACE = re.compile(r"\n\s*\n(```|~~~)(?=\n|$)")  # which ends an example for doctest, and would be shown
 _FENCE = re.compile(r"(?ms)^(```+|~~~+).*?^\1[ \t]*$|`[^`\n]+`")
@@ -62,17 +61,20 @@ def _notebooks(target: Path) -> None:
 def with_links(text: str, page: Path) -> str:
     """Returns the text of a page with links that hold on the site.
 
-    Links to pages stay, as relative paths there, and notebooks have pages, too. A README leads to the first page; files
-    that are no pages are those of the repository.
+    Links to pages stay, as relative paths there, and notebooks have pages, too. A README leads to the first page.
 
-    >>> with_links("[a](docs/deep.md#layers) [b](Makefile) [c](#top) `[d](x.md)`", Path("CONTRIBUTING.md"))
-    '[a](deep.md#layers) [b](https://github.com/discreet-dp/discreet/blob/main/Makefile) [c](#top) `[d](x.md)`'
+    Raises:
+        ValueError: for a link to a file that has no page on the site.
+
+    >>> with_links("[a](docs/deep.md#layers) [c](#top) `[d](x.md)`", Path("CONTRIBUTING.md"))
+    '[a](deep.md#layers) [c](#top) `[d](x.md)`'
     >>> with_links("[a](../serving.md) [b](../../SECURITY.md)", Path("docs/howto/x.md"))
     '[a](../serving.md) [b](../SECURITY.md)'
-    >>> with_links(f"[a]({REPOSITORY}/docs/deep.md#layers)", Path("docs/howto/x.md"))
-    '[a](../deep.md#layers)'
-    >>> with_links(f"[a]({REPOSITORY}/examples/3_reconstruction.ipynb)", Path("docs/course.md"))
+    >>> with_links("[a](../examples/3_reconstruction.ipynb)", Path("docs/course.md"))
     '[a](lessons/3_reconstruction.md)'
+    >>> with_links("[b](Makefile)", Path("CONTRIBUTING.md"))
+    Traceback (most recent call last):
+    ValueError: CONTRIBUTING.md links to Makefile, which is not on the site. Name it as code instead: `Makefile`.
     """
     last, parts = 0, []
     for code in _FENCE.finditer(text):
@@ -86,8 +88,6 @@ def _relinked(text: str, page: Path) -> str:
 
 
 def _link(target: str, page: Path) -> str:
-    if target.startswith((f"{REPOSITORY}/docs/", f"{REPOSITORY}/examples/")):
-        target = posixpath.relpath(target.removeprefix(f"{REPOSITORY}/"), page.parent.as_posix())
     path, hash_, anchor = target.partition("#")
     if not path or re.match(r"[a-z]+:", path):
         return target
@@ -99,7 +99,7 @@ def _link(target: str, page: Path) -> str:
     elif ROOT / there in notebook_pages.notebooks():
         there = f"{notebook_pages.FOLDER}/{Path(there).stem}.md"
     elif there not in {f"{name}.md" for name in PROJECT}:
-        return f"{REPOSITORY}/{there}{hash_}{anchor}"
+        raise ValueError(f"{page} links to {target}, which is not on the site. Name it as code instead: `{there}`.")
     here = page.parent.relative_to("docs").as_posix() if page.parts[0] == "docs" else "."
     return posixpath.relpath(there, here) + hash_ + anchor
 

@@ -400,12 +400,12 @@ class MissingExtra(DiscreetError, ImportError):
 
     >>> raise MissingExtra("vl_convert", "Drawing a chart", "report")
     Traceback (most recent call last):
-    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. Get it with: pip install 'discreet[report]'
+    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. In a checkout of Discreet, run: pip install '.[report]'
     """
 
     def __init__(self, module: str, what: str, extra: str) -> None:
         self.module, self.extra = module, extra
-        self.hint = f"Get it with: pip install 'discreet[{extra}]'"
+        self.hint = f"In a checkout of Discreet, run: pip install '.[{extra}]'"
         super().__init__(f"{what} needs {module}. {self.hint}", name=module)
 
 

@@ -14,5 +14,5 @@ except ImportError as error:
 
 
 def test_the_extra_is_named() -> None:
-    expected = ["MissingExtra", "torch", "Get it with: pip install 'discreet[deep]'"]
+    expected = ["MissingExtra", "torch", "In a checkout of Discreet, run: pip install '.[deep]'"]
     assert python(_CODE, without=["torch"]) == expected

@@ -167,7 +167,7 @@ def test_without_the_extra_the_story_is_told_and_says_what_to_install(
     console = Console(width=200, file=io.StringIO(), record=True)
     with pytest.raises(MissingExtra) as caught:
         show(console, tmp_path / "out", bits=SeededBits(5), patients=60, trials=2)
-    assert caught.value.hint == "Get it with: pip install 'discreet[report]'"
+    assert caught.value.hint == "In a checkout of Discreet, run: pip install '.[report]'"
     assert "Verified" in console.export_text()
     assert not (tmp_path / "out").exists()
 

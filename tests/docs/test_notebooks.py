@@ -14,7 +14,7 @@ import pytest
 
 from docs.site.navigation import DOCS
 from tests.cases import every
-from tests.docs.test_pages import OWN, misspelled
+from tests.docs.test_pages import misspelled
 
 EXAMPLES = DOCS.parent / "examples"
 LESSONS = sorted(EXAMPLES.glob("*.ipynb"))
@@ -132,7 +132,7 @@ def test_lessons_import_the_library_and_little_else(lesson: Path) -> None:
 
 def test_the_page_of_the_course_lists_them() -> None:
     page = (DOCS / "course.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\((\S+\.ipynb)\)", page) == [f"{OWN[0]}examples/{lesson.name}" for lesson in LESSONS]
+    assert re.findall(r"\]\((\S+\.ipynb)\)", page) == [f"../examples/{lesson.name}" for lesson in LESSONS]
 
 
 def test_words_of_lessons_are_spelled_right() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -24,13 +25,6 @@ GRADE = 11
 Advice for public writing is 8 or 9. Words that no page here can do without (differential privacy: nine syllables in two
 words) add one or two to a paragraph of fifty words; a grade above 11 comes of sentences that are too long.
 """
-
-OWN = (
-    "https://github.com/discreet-dp/discreet/blob/main/",
-    "https://github.com/discreet-dp/discreet/tree/main/",
-    "https://raw.githubusercontent.com/discreet-dp/discreet/main/",
-)
-"""Where files of the repository are elsewhere: such links are looked up here."""
 
 OURS = "discreet,noes"
 """Words that the list of common misspellings takes for others: our name, and the plural of no."""
@@ -60,12 +54,10 @@ def _anchors(page: Path) -> frozenset[str]:
 
 def dead(page: Path, target: str) -> str | None:
     """What is wrong with a link of a page; nothing is asked of other machines."""
-    ours = next((target.removeprefix(start) for start in OWN if target.startswith(start)), None)
-    if ours is None and re.match(r"[a-z][a-z+.-]*:", target):
+    if re.match(r"[a-z][a-z+.-]*:", target):
         return None
-    path, _, anchor = (target if ours is None else ours).partition("#")
-    start = page.parent if ours is None else ROOT
-    there = (start / path).resolve() if path else page
+    path, _, anchor = target.partition("#")
+    there = (page.parent / path).resolve() if path else page
     if not there.exists():
         return "no such file"
     return "no such heading" if anchor and anchor not in _anchors(there) else None
@@ -87,9 +79,20 @@ def test_dead_links_are_seen(tmp_path: Path) -> None:
     assert dead(page, "https://example.org/x#y") is None
     assert dead(page, "#no-heading") == dead(page, "page.md#again-2") == "no such heading"
     assert dead(page, "other.md") == "no such file"
-    assert dead(page, f"{OWN[0]}docs/deep.md") is None
-    assert dead(page, f"{OWN[0]}docs/shallow.md") == "no such file"
-    assert dead(page, f"{OWN[1]}docs/deep.md#shallow") == "no such heading"
+
+
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
+_FROM_AN_INDEX = re.compile(r"pip3? install\b[^`\n#]*[ '\"]discreet\b")
+
+
+def test_pages_install_what_a_checkout_has_and_name_no_repository() -> None:
+    """A name that is on no index yet cannot be installed: pages, notebooks and messages install the checkout."""
+    texts = [*PAGES, *(ROOT / "examples").glob("*.ipynb"), *(ROOT / "src").rglob("*.py"), *(DOCS / "site").glob("*.py")]
+    read = {path: path.read_text(encoding="utf-8") for path in texts if path.name != "CHANGELOG.md"}
+    assert [path for path, text in read.items() if _FROM_AN_INDEX.search(text)] == []
+    assert [path for path, text in read.items() if "/".join(REPOSITORY.split("/")[-2:]) in text] == []
+    assert _FROM_AN_INDEX.search("`pip install 'discreet[deep]'`")
+    assert _FROM_AN_INDEX.search("pip install -q discreet")
 
 
 @every("page", PAGES)

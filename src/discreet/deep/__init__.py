@@ -1,6 +1,6 @@
 """Private training of PyTorch models: an ordinary loop in which three lines change, or an estimator that has it inside.
 
-Needs PyTorch: ``pip install 'discreet[deep]'``. The estimators besides need scikit-learn, the extra `learn`.
+Needs PyTorch: ``pip install '.[deep]'``. The estimators besides need scikit-learn, the extra `learn`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
 """Learners with scikit-learn's interface whose fitted attributes are differentially private.
 
 Bounds are public and stated; every sum that meets noise is an exact integer; `plan_event` tells the price before any
-row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
+row is seen. Needs scikit-learn: ``pip install '.[learn]'``.
 """
 
 from discreet.lazy import extra
