@@ -71,7 +71,9 @@ def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(bo
     account = read_history(book).accounts["patients"]
     assert [step.left for step in account.own.curve] == pytest.approx([1, 0.75, 0.625, 1, 0.9])
     assert [step.left for step in account.people["ana"].curve] == pytest.approx([1, 0.5, 1, 0.8])
-    assert account.people["ben"].curve == []  # no cap of their own
+    ben = account.people["ben"]  # has no cap of their own: the account's budget is theirs
+    assert [step.left for step in ben.curve] == pytest.approx([1, 0.875, 1])
+    assert ben.cap is None
     assert [step.left for step in account.projects["flu"].curve] == pytest.approx([1, 0, 1])
 
 

@@ -187,7 +187,7 @@ def test_the_burn_down_follows_the_charges(clinic: Clinic) -> None:
     ana.htmx("/ask", {"question": BY_WARD, "epsilon": "0.5"})
     text = ana.get("/budget").text
     spec = json.loads(re.search(r'data-spec="([^"]*)"', text)[1].replace("&#34;", '"'))  # type: ignore[index]  # it is there
-    assert [value["y"] for value in spec["data"]["values"]] == [2.0, 1.5]
+    assert [value["left"] for value in spec["data"]["values"]] == [1, 0.75, 0.75]  # and on to the present
 
 
 @pytest.mark.parametrize("act", ["amend", "allot"])

@@ -33,7 +33,9 @@ MOST_WORDINGS = 2_000
 MOST_RUNNING = 10_000
 """Charges without an outcome that are remembered while the book is read."""
 
-ACTS = frozenset(("open", "attach", "amend", "renew", "appoint", "allot", "unlock", "service", "freeze", "resume"))
+ACTS = frozenset(
+    ("open", "attach", "amend", "renew", "appoint", "allot", "unlock", "service", "freeze", "resume", "recover")
+)
 """What stewards do: everything else follows from questions."""
 
 
@@ -91,11 +93,16 @@ class AccountHistory:
 
     def person(self, name: str) -> Spending:
         """Returns somebody's spending."""
-        return self.people.setdefault(name, Spending(currency=self.budget))
+        return self.people.setdefault(name, Spending(budget=self.budget))
 
     def project(self, name: str) -> Spending:
         """Returns a project's spending."""
-        return self.projects.setdefault(name, Spending(currency=self.budget))
+        return self.projects.setdefault(name, Spending(budget=self.budget))
+
+    @property
+    def spenders(self) -> tuple[Spending, ...]:
+        """The account itself, its people and its projects."""
+        return self.own, *self.people.values(), *self.projects.values()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +117,8 @@ class BookHistory:
     running: dict[int, tuple[str, bool]] = field(default_factory=dict)
     """Charges that have not ended: their projects, and whether another one has paid."""
     entries: int = 0
+    last: int = 0
+    """The entry that was read last."""
 
     def declared_at(self, sequence: int) -> dict[str, Declared]:
         """Returns the tables as they were declared before an entry."""
@@ -122,11 +131,12 @@ class BookHistory:
             del self.asked[next(iter(self.asked))]
 
 
-def read_history(book: Book) -> BookHistory:
-    """Reads all entries of a book, a page at a time."""
-    history = BookHistory()
-    for entry in _entries(book):
+def read_history(book: Book, history: BookHistory | None = None) -> BookHistory:
+    """Reads all entries of a book, a page at a time, or those that were made since an earlier reading of it."""
+    history = BookHistory() if history is None else history
+    for entry in _entries(book, history.last):
         history.entries += 1
+        history.last = entry.sequence
         history.counts[entry.kind] += 1
         read = _READERS.get(entry.kind)
         if read is not None:
@@ -136,8 +146,7 @@ def read_history(book: Book) -> BookHistory:
     return history
 
 
-def _entries(book: Book) -> Iterator[Entry]:
-    last = 0
+def _entries(book: Book, last: int) -> Iterator[Entry]:
     while found := book.history(after=last, limit=PAGE):
         yield from found
         last = found[-1].sequence
@@ -161,7 +170,7 @@ def _time(entry: Entry) -> dt.datetime:
 def _open(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     told = content["account"]
     budget = read_loss(told["budget"])
-    own = Spending(currency=budget)
+    own = Spending(budget=budget)
     own.begin(_time(entry), budget)
     history.accounts[told["name"]] = AccountHistory(
         name=told["name"],
@@ -186,26 +195,26 @@ def _attach(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None
 def _amend(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.budget = read_loss(content["budget"])
-    account.own.change(_time(entry), account.budget)
+    for spender in account.spenders:
+        spender.amend(_time(entry), account.budget)
 
 
 def _renew(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     account, time = history.accounts[entry.account], _time(entry)
     account.budget = read_loss(content["budget"])
-    account.own.begin(time, account.budget)
-    for spender in (*account.people.values(), *account.projects.values()):
-        spender.begin(time, spender.total)
+    for spender in account.spenders:
+        spender.begin(time, account.budget)
 
 
 def _appoint(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     if entry.account:  # else it is a role on the whole book
         account, cap = history.accounts[entry.account], content["cap"]
-        account.person(content["name"]).change(_time(entry), None if cap is None else read_loss(cap))
+        account.person(content["name"]).limit(_time(entry), None if cap is None else read_loss(cap))
 
 
 def _allot(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
-    account.project(content["project"]).change(_time(entry), read_loss(content["cap"]))
+    account.project(content["project"]).limit(_time(entry), read_loss(content["cap"]))
 
 
 def _run(history: BookHistory, entry: Entry, project: str, *, paid: bool) -> None:
@@ -250,6 +259,16 @@ def _charge(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None
     )
 
 
+def _recover(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+    """Counts what was lost with a ledger, which counts as spent by those who had spent it."""
+    account, time = history.accounts[entry.account], _time(entry)
+    lost = [(account.own, content["account"])]
+    lost += [(account.person(name), spent) for name, spent in content["people"].items()]
+    lost += [(account.project(name), spent) for name, spent in content["projects"].items()]
+    for spender, spent in lost:
+        spender.lose(time, Price(Tallies.read(spent)))
+
+
 def _answer(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     asked = history.asked.get(entry.about)
     if asked is not None:
@@ -273,6 +292,7 @@ _READERS: dict[str, Callable[[BookHistory, Entry, dict[str, Any]], None]] = {
     "appoint": _appoint,
     "allot": _allot,
     "charge": _charge,
+    "recover": _recover,
     "answer": _answer,
     "fail": _fail,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory
 from discreet.curator.book_report.forecast import METHOD, Forecast, forecast
 from discreet.curator.book_report.released_numbers import CONFIDENCE, released_numbers
-from discreet.curator.book_report.used_shares import Spending, drawn
+from discreet.curator.book_report.used_shares import Spending, steps_left
 from discreet.ledger import Balance, Book
 from discreet.report import answers, page
 from discreet.report.display import percent, printable, rate
@@ -45,14 +45,14 @@ class Spender:
     @property
     def capped(self) -> bool:
         """Whether there is a budget or cap of its own to be used up."""
-        return self.spending.total is not None
+        return self.kind == "account" or self.spending.cap is not None
 
 
 def spenders(book: Book, account: AccountHistory, now: dt.datetime) -> list[Spender]:
     """Returns the account, then those who asked or have a cap, those who have used most of it first."""
 
     def told(name: str, kind: str, spending: Spending, balance: Balance) -> Spender:
-        capped = spending.total is not None
+        capped = kind == "account" or spending.cap is not None
         found = forecast(1 - spending.left, spending.left, since=spending.first, now=now) if capped else None
         return Spender(name=name, kind=kind, spending=spending, balance=balance, forecast=found)
 
@@ -123,9 +123,8 @@ def _loss(balance: Balance) -> str:
 
 def _lines(found: Iterable[Spender]) -> dict[str, BurnDown]:
     return {
-        one.name if one.kind == "account" else f"{one.kind} {plain(one.name)}": BurnDown(
-            steps=[(step.time, step.left) for step in drawn(one.spending.curve)],
-            used_up=None if one.forecast is None else one.forecast.used_up,
+        one.name if one.kind == "account" else f"{one.kind} {plain(one.name)}": steps_left(
+            one.spending, None if one.forecast is None else one.forecast.used_up
         )
         for one in found
         if one.capped and one.spending.curve

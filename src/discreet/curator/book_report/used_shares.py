@@ -1,4 +1,7 @@
-"""What an account, a person or a project has used of its budget, step by step, by the filters of the ledger."""
+"""What an account, a person or a project has left of its budget, step by step, by the filters of the ledger.
+
+This is the one computation of a burn-down: the report and the page of a service both draw its steps.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,39 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from discreet.ledger.serialization import NAMES
-from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
+from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
 from discreet.privacy import Loss
+from discreet.report.time_charts import BurnDown
 
 MOST_STEPS = 400
-"""Steps of a curve that are drawn."""
+"""Steps of a curve that are drawn; up to twice as many charges are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Which share of a budget is left from a moment on."""
+    """What is left from a moment on, of the budget that was in force then.
+
+    Attributes:
+        time: when it began.
+        total: the budget or cap, as it was at the time.
+        spent: the sums of its period, under each rule of the account.
+        is_charge: whether it was spent from; otherwise the budget changed or began again.
+    """
 
     time: dt.datetime
-    left: float
+    total: Loss
+    spent: Tallies
+    is_charge: bool = True
+
+    @property
+    def remaining(self) -> Remaining:
+        """What a balance told of it at the time."""
+        return Remaining.of(self.spent, self.total)
+
+    @property
+    def left(self) -> float:
+        """The share of the budget that was left."""
+        return 1.0 - used_share(self.spent, self.total)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,20 +51,26 @@ class Spending:
     """One spender while the book is read.
 
     Attributes:
-        currency: the account's budget, by whose rules sums are kept.
-        total: the budget or cap; None for somebody who has no cap of their own.
+        budget: the account's, as it is in force: of those who have no cap of their own, it is theirs.
+        cap: of their own, if they have one.
         first: the first charge of the present period.
         questions: charged ones, ever.
     """
 
-    currency: Loss
-    total: Loss | None = None
+    budget: Loss
+    cap: Loss | None = None
     first: dt.datetime | None = None
     questions: int = 0
     answered: int = 0
     failed: int = 0
     curve: list[Step] = field(default_factory=list)
     _spent: Tallies | None = None
+    _charges: int = 0  # steps of the curve that are charges
+
+    @property
+    def total(self) -> Loss:
+        """The budget or cap that is in force."""
+        return self.budget if self.cap is None else self.cap
 
     @property
     def left(self) -> float:
@@ -50,28 +79,64 @@ class Spending:
 
     def charge(self, time: dt.datetime, price: Price) -> None:
         """Adds a charge."""
-        self.first = self.first or time
         self.questions += 1
+        self.lose(time, price)
+
+    def lose(self, time: dt.datetime, price: Price) -> None:
+        """Adds what counts as spent, by no question of its own: charges that were lost with a ledger."""
+        if not self.curve:
+            self._step(time, is_charge=False)
+        self.first = self.first or time
         self._spent = price.added(self._sums)
-        self._step(time)
+        self._step(time, is_charge=True)
 
-    def begin(self, time: dt.datetime, total: Loss | None) -> None:
-        """Begins a period: everything is left."""
-        self.total, self.first, self._spent = total, None, None
-        self._step(time)
+    def begin(self, time: dt.datetime, budget: Loss) -> None:
+        """Begins a period of the account: everything is left."""
+        self.budget, self.first, self._spent = budget, None, None
+        self._step(time, is_charge=False)
 
-    def change(self, time: dt.datetime, total: Loss | None) -> None:
-        """Gives another total; what was spent stays spent."""
-        self.total = total
-        self._step(time)
+    def amend(self, time: dt.datetime, budget: Loss) -> None:
+        """Gives the account another budget; what was spent stays spent."""
+        self.budget = budget
+        if self.cap is None:
+            self._step(time, is_charge=False)
+
+    def limit(self, time: dt.datetime, cap: Loss | None) -> None:
+        """Gives another cap, or takes it away; what was spent stays spent."""
+        self.cap = cap
+        self._step(time, is_charge=False)
 
     @property
     def _sums(self) -> Tallies:
-        return Tallies.zero(self.currency) if self._spent is None else self._spent
+        return Tallies.zero(self.budget) if self._spent is None else self._spent
 
-    def _step(self, time: dt.datetime) -> None:
-        if self.total is not None:
-            self.curve.append(Step(time, 1.0 - used_share(self._sums, self.total)))
+    def _step(self, time: dt.datetime, *, is_charge: bool) -> None:
+        self.curve.append(Step(time, self.total, self._sums, is_charge))
+        self._charges += is_charge
+        if self._charges > 2 * MOST_STEPS:
+            self.curve = _thinned(self.curve, 2)
+            self._charges = sum(step.is_charge for step in self.curve)
+
+
+def _thinned(curve: list[Step], every: int) -> list[Step]:
+    """Leaves out charges, but every so-manieth and the last step; changes of a budget are all kept."""
+    kept, charges = list[Step](), 0
+    for step in curve:
+        charges += step.is_charge
+        if not step.is_charge or charges % every == 0 or step is curve[-1]:
+            kept.append(step)
+    return kept
+
+
+def steps_left(spending: Spending, used_up: dt.datetime | None = None) -> BurnDown:
+    """Returns what a chart draws of a spender.
+
+    Args:
+        spending: of an account, a person or a project.
+        used_up: when nothing is left at the pace so far, if that was forecast.
+    """
+    curve = _thinned(spending.curve, max(1, -(-len(spending.curve) // MOST_STEPS)))
+    return BurnDown(steps=[(step.time, step.left) for step in curve], used_up=used_up)
 
 
 def used_share(spent: Tallies, budget: Loss) -> float:
@@ -103,9 +168,3 @@ def _caps(budget: Loss) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """The rules of a budget by the names of their sums, each with what it allows: epsilon or rho, and a delta."""
     found = [(type(rule.cap), rule.cap) for rule in rules(budget)]
     return tuple((CURRENCIES[kind], tuple(float(getattr(cap, name)) for name in NAMES[kind])) for kind, cap in found)
-
-
-def drawn(curve: list[Step]) -> list[Step]:
-    """Returns as many steps of a curve as are drawn: the first, the last, and every so-manieth between."""
-    every = max(1, -(-len(curve) // MOST_STEPS))
-    return [step for place, step in enumerate(curve) if place % every == 0 or place == len(curve) - 1]

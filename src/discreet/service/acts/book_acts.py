@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from threading import Lock
 from typing import Any
 
 from discreet import check
+from discreet.curator.book_report.book_history import AccountHistory, BookHistory, read_history
+from discreet.curator.book_report.used_shares import Spending
 from discreet.curator.documents import balance_document, entry_document, share_document, standing_document
 from discreet.curator.documents.json_values import write_amount, write_loss_text
 from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
@@ -55,6 +58,7 @@ class Acts:
 
     def __init__(self, book: Book, identities: Identities) -> None:
         self._book, self._identities = book, identities
+        self._read, self._reading = BookHistory(), Lock()
 
     # ----------------------------------------------------------------------------------------------------- reading
 
@@ -88,6 +92,30 @@ class Acts:
         ):
             raise NotPermitted(caller.name, f"see account {account!r}")
         return self._book.balance(account, analyst=None if caller.may(Permission.SEE_ALL) else caller.name)
+
+    def spending(self, caller: Caller, account: str) -> Spending:
+        """Returns what was left of an account after each charge, for those who see all.
+
+        It is that of the report (`curator.book_report`); only entries since the last reading are read.
+        """
+        caller.require(Permission.SEE_ALL)
+        return self._history(caller, account).own
+
+    def own_spending(self, caller: Caller, account: str) -> Spending | None:
+        """Returns what was left of a caller's own part of an account; None if they never asked nor were appointed."""
+        caller.require(Permission.SEE_OWN)
+        return self._history(caller, account).people.get(caller.name)
+
+    def questions(self, caller: Caller, account: str) -> dict[str, int]:
+        """Returns how many charged questions everybody has asked on an account, for those who see all."""
+        caller.require(Permission.SEE_ALL)
+        return {name: one.questions for name, one in self._history(caller, account).people.items()}
+
+    def _history(self, caller: Caller, account: str) -> AccountHistory:
+        if account not in self._visible(caller):
+            raise NotPermitted(caller.name, f"see account {account!r}")
+        with self._reading:
+            return read_history(self._book, self._read).accounts[account]
 
     def _own(self, caller: Caller, account: str) -> Document:
         own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)

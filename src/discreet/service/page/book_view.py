@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import datetime as dt
 from dataclasses import dataclass
-from fractions import Fraction
 
 from discreet.curator.book_report.entry_words import entry_details
+from discreet.curator.book_report.used_shares import Spending, steps_left
 from discreet.ledger import Entry
 from discreet.ledger.serialization import read_loss
 from discreet.report.charts import Spec
+from discreet.report.display import rate
+from discreet.report.time_charts import burn_down
 from discreet.service.desk import Document
-from discreet.service.page.burn_down import amount_left, burn_down
 
 MOST_DETAILS = 400
 """Characters of a line; the certificate and the export have all."""
@@ -35,14 +35,14 @@ class AccountView:
     neighbours: str
 
 
-def account_view(told: Document, balance: Document) -> AccountView:
-    """Returns what is shown of an account: its facts, and its own balance or somebody's."""
+def account_view(told: Document, balance: Document, spending: Spending | None) -> AccountView:
+    """Returns what is shown of an account: its facts, and its own balance or somebody's, with how it came to it."""
     return AccountView(
         name=told["account"],
         total=balance["total"]["text"],
         spent=_text(balance["spent"], "not bounded"),
         remaining=balance["remaining"]["text"],
-        share=spent_share(balance),
+        share=0.0 if spending is None else 1.0 - spending.left,
         facts={label.capitalize(): text for label, text in balance["facts"].items()},
         stopped=tuple(who or "names without a role" for who in balance["stopped"]),
         listed=bool(told.get("listed", True)),
@@ -52,23 +52,15 @@ def account_view(told: Document, balance: Document) -> AccountView:
     )
 
 
-def main_amount(loss: Document) -> tuple[str, Fraction]:
-    """Returns the amount by which a budget is mainly counted: its epsilon or rho."""
-    name = "rho" if "rho" in loss else "epsilon"
-    return name, Fraction(loss[name])
+def burned(spending: Spending | None) -> Spec | None:
+    """Returns the burn-down of an account, or of somebody's part of it; None if nothing was charged to it.
 
-
-def spent_share(balance: Document) -> float:
-    """Returns which part of a budget is gone, from 0 to 1."""
-    name, total = main_amount(balance["total"])
-    left = balance["remaining"].get(name)
-    return min(1.0, max(0.0, 1 - float(Fraction(left) / total))) if left is not None and total else 0.0
-
-
-def burned(entries: Iterable[Entry], balance: Document) -> Spec | None:
-    """Returns the burn-down of a balance, from the entries that made it."""
-    name, total = main_amount(balance["total"])
-    return burn_down(amount_left(entries, total, name), total, name)
+    Each step is a share of the budget that was in force at the time.
+    """
+    if spending is None or not any(step.is_charge for step in spending.curve):
+        return None
+    headline = f"{rate(spending.left)} is left"
+    return burn_down({"left": steps_left(spending)}, now=dt.datetime.now(dt.UTC), headline=headline)
 
 
 def _text(loss: Document | None, none: str) -> str:
@@ -127,8 +119,3 @@ def member_view(told: Document, questions: int = 0) -> MemberView:
         remaining=told["remaining"]["text"],
         questions=questions,
     )
-
-
-def questions_by_person(entries: Sequence[Entry]) -> Counter[str]:
-    """Returns how many charged questions everybody has asked."""
-    return Counter(entry.who for entry in entries if entry.kind == "charge")

@@ -30,7 +30,11 @@ MOST_ENTRIES = 10_000
 async def overview(visit: Visit) -> Response:
     """Shows all accounts."""
     found = visit.site.acts.budgets(visit.caller)
-    return visit.page("overview.html", accounts=[book_view.account_view(told, told["balance"]) for told in found])
+    return visit.page("overview.html", accounts=[_account_view(visit, told) for told in found])
+
+
+def _account_view(visit: Visit, told: Document) -> book_view.AccountView:
+    return book_view.account_view(told, told["balance"], visit.site.acts.spending(visit.caller, told["account"]))
 
 
 async def account(visit: Visit) -> Response:
@@ -48,15 +52,15 @@ def _account(visit: Visit) -> dict[str, Any]:
     told = next((one for one in visit.site.acts.budgets(visit.caller) if one["account"] == name), None)
     if told is None:
         raise InvalidParameter("account", name, "to be one that you may see", "Choose one of the list.")
-    entries = _entries(visit, name, None)
-    asked = book_view.questions_by_person(entries)
-    people = [book_view.member_view(one, asked[one["name"]]) for one in told["people"]]
+    entries, acts = _entries(visit, name, None), visit.site.acts
+    asked, spending = acts.questions(visit.caller, name), acts.spending(visit.caller, name)
+    people = [book_view.member_view(one, asked.get(one["name"], 0)) for one in told["people"]]
     return {
-        "account": book_view.account_view(told, told["balance"]),
+        "account": book_view.account_view(told, told["balance"], spending),
         "members": people,
         "askers": [each for each in people if each.questions],
         "projects": [book_view.member_view(one) for one in told["projects"]],
-        "burned": book_view.burned(entries, told["balance"]),
+        "burned": book_view.burned(spending),
         "latest": [book_view.entry_line(entry) for entry in reversed(entries[-LATEST:])],
         "kinds": Counter(entry.kind for entry in entries),
     }
@@ -153,9 +157,9 @@ async def own_budget(visit: Visit) -> Response:
     own = []
     for told in visit.site.acts.budgets(visit.caller):
         if told["own"] is not None:
-            entries = _entries(visit, told["account"], visit.caller.name)
-            drawn = book_view.burned(entries, told["own"])
-            own.append({"view": book_view.account_view(told, told["own"]), "burned": drawn})
+            spending = visit.site.acts.own_spending(visit.caller, told["account"])
+            view = book_view.account_view(told, told["own"], spending)
+            own.append({"view": view, "burned": book_view.burned(spending)})
     return visit.page("budget.html", accounts=own)
 
 
