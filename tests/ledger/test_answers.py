@@ -47,6 +47,36 @@ def test_a_key_returns_the_stored_receipt() -> None:
     assert not other.repeated  # keys belong to people
 
 
+def test_a_charge_says_how_to_go_on_with_it_and_is_reopened_until_it_has_ended(tmp_path: Path) -> None:
+    path = str(tmp_path / "book")
+    with opened(path) as book:
+        first = book.charge("patients", TENTH, analyst="ana", key="k", terms="t", restart='{"start":1}')
+        book.charge("patients", TENTH, analyst="ana", key="plain")
+    with Book(path) as book:
+        assert book.restart("ana", "k") == '{"start":1}'
+        assert book.restart("ana", "plain") == ""
+        assert book.restart("bob", "k") is None
+        found = book.charge("patients", TENTH, analyst="ana", key="k", terms="t")
+        head = book.head()
+        with pytest.raises(LedgerError, match="found under its key"):
+            book.store_beside(found, "part 1", "a", question="{}")
+        for _ in range(5):
+            reopened = book.reopen(found)
+            assert reopened is not None
+            assert not reopened.repeated
+        assert book.head() == head  # nothing is noted: nothing is run again
+        assert book.store_beside(reopened, "part 1", "a", question="{}") == b"a"
+        assert book.store_beside(first, "part 1", "b", question="{}") == b"a"
+        assert book.balance("patients").spent == PureDP("0.2")
+        book.store_answer(reopened, "replay", "text")
+        assert book.reopen(found) is None
+        other = book.charge("patients", TENTH, analyst="ana", key="plain")
+        book.stewardship.renew("patients")
+        with pytest.raises(LedgerError, match="renewed"):
+            book.reopen(other)
+        assert book.verify()
+
+
 @pytest.mark.parametrize(
     ("event", "question"), [(TENTH, '{"q":2}'), (events.Pure("0.2"), '{"q":1}'), (events.Laplace(10), '{"q":1}')]
 )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
 from discreet.ledger import changes, charges, outcomes, policy, standings
@@ -132,10 +132,13 @@ class Book:
 
     def is_charged(self, analyst: str, key: str | None) -> bool:
         """Tells whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""
-        if key is None:
-            return False
+        return key is not None and self.restart(analyst, key) is not None
+
+    def restart(self, analyst: str, key: str) -> str | None:
+        """Returns what `charge` was given as `restart` under a key, empty if nothing; None if the key is new."""
         with self._journal.reading() as rows:
-            return rows.by_key(name(analyst=analyst), name(key=key)) is not None
+            found = rows.by_key(name(analyst=analyst), name(key=key))
+        return None if found is None else str(found.content.get("restart", ""))
 
     def charge(
         self,
@@ -149,6 +152,7 @@ class Book:
         terms: str | None = None,
         project: str = "",
         sql: str = "",
+        restart: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -164,6 +168,7 @@ class Book:
             terms: what may be spent, in words of the caller's own; without any, the event stands for them.
             project: whose cap it counts against, too.
             sql: the text as it was asked, for people who read the history.
+            restart: what a process that knows the key alone needs to go on with the charge.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -172,9 +177,8 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        asked = charges.request(
+        return self._charged(
             {account: event},
-            self.account,
             analyst=analyst,
             question=question,
             key=key,
@@ -182,8 +186,8 @@ class Book:
             terms=terms,
             project=project,
             sql=sql,
-        )
-        return self._charged(asked)[0]
+            restart=restart,
+        )[0]
 
     def charge_all(
         self,
@@ -202,9 +206,8 @@ class Book:
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        asked = charges.request(
+        return self._charged(
             events_by_account,
-            self.account,
             analyst=analyst,
             question=question,
             key=key,
@@ -213,9 +216,9 @@ class Book:
             project=project,
             sql=sql,
         )
-        return self._charged(asked)
 
-    def _charged(self, asked: charges.Request) -> tuple[Receipt, ...]:
+    def _charged(self, events_by_account: Mapping[str, Event], **told: Any) -> tuple[Receipt, ...]:
+        asked = charges.request(events_by_account, self.account, **told)
         with self._journal.acting(asked.places) as rows:
             return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
 
@@ -241,6 +244,11 @@ class Book:
             LedgerError: if its account was renewed since.
         """
         return outcomes.claimed(self._journal, receipt, wait)
+
+    def reopen(self, receipt: Receipt) -> Receipt | None:
+        """Returns a receipt to go on with a `repeated` charge, see `outcomes.reopen`; None if it has ended."""
+        with self._journal.reading() as rows:
+            return outcomes.reopen(rows, receipt)
 
     def interrupt(self, receipt: Receipt) -> bool:
         """Notes that whoever ran a question has stopped: its charge stays, and may be claimed at once.

@@ -132,6 +132,7 @@ class Request(NamedTuple):
             and its terms. The events are not in it: they follow from these and from what was released before.
         beside: the charge that has paid for this one already, or 0.
         sql: the text as it was asked, for people; an entry tells it if there is one. It is no part of the digest.
+        restart: what a process needs to go on with the charge if it knows the key alone. The entry tells it, too.
     """
 
     orders: tuple[Order, ...]
@@ -144,6 +145,7 @@ class Request(NamedTuple):
     replay_key: str = ""
     terms: str | None = None
     sql: str = ""
+    restart: str = ""
 
     def places(self) -> list[Place]:
         """Returns the places of the states that the charge will look at."""
@@ -184,6 +186,7 @@ def request(
     terms: str | None = None,
     project: str = "",
     sql: str = "",
+    restart: str = "",
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -199,7 +202,8 @@ def request(
     if key is not None:
         sign, mark = name(key=key), _mark(orders, asked, replay_key, terms)
     project = name(project=project) if project else ""
-    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, text(sql=sql)))
+    words = text(sql=sql), text(restart=restart)
+    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms, *words))
 
 
 def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> Request:
@@ -280,10 +284,11 @@ def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
     mark = f',"request":"{asked.digest}"' if key else ""
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
     beside = f'"beside":{asked.beside},' if asked.beside else ""
+    restart = f',"restart":{quoted(asked.restart)}' if asked.restart else ""
     words = f',"sql":{quoted(asked.sql)}' if asked.sql else ""
     body = (
         f'{{{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
-        f'"question":{asked.question},"remaining":{rest}{mark}{words}}}'
+        f'"question":{asked.question},"remaining":{rest}{mark}{restart}{words}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))

@@ -220,10 +220,31 @@ def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
     require_admission(rows, charge.account, charge.who)
     if rows.outcome(charge.sequence) is not None or changes.claims(rows, charge.sequence)[0] != seen:
         return None
-    if any(entry.kind == "renew" for entry in rows.entries(charge.sequence, charge.account)):
-        raise LedgerError(f"Charge {charge.sequence} was made before its account was renewed", "Ask with a new key.")
+    _require_same_period(rows, charge)
     _note(rows, "claim", receipt, seen + 1)
     return mine
+
+
+def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
+    """Returns a receipt to go on with a charge whose parts are released one by one; None once it has ended.
+
+    Nothing is run again: what was released is stored beside the charge, and a part that somebody else has stored
+    meanwhile stays as it is. So a charge may be reopened as often as it takes, and no claim is noted.
+
+    Raises:
+        LedgerError: if the charge belongs to a period before the last renewal.
+    """
+    mine = receipt._replace(repeated=False)
+    charge = own_charge(rows, mine)
+    if rows.outcome(charge.sequence) is not None:
+        return None
+    _require_same_period(rows, charge)
+    return mine
+
+
+def _require_same_period(rows: Transaction, charge: Entry) -> None:
+    if any(entry.kind == "renew" for entry in rows.entries(charge.sequence, charge.account)):
+        raise LedgerError(f"Charge {charge.sequence} was made before its account was renewed", "Ask with a new key.")
 
 
 def _note(rows: Transaction, kind: str, receipt: Receipt, number: int) -> None:

@@ -6,6 +6,11 @@ to the witness, then returned. So a state that is one period ahead of its witnes
 seen; a state that is behind is an old copy, from which noise would be drawn a second time for periods that were
 released, and is refused. If state and witness are set back together, nothing here can tell: keep the witness on
 another disk than the backups of the state, or use a curator, whose ledger is the witness.
+
+A process can be killed between any two of these writes. What it leaves is one of: no file, or a first line that is not
+whole, with a witness of no periods, and the stream begins; a last line that is not whole, which was never returned and
+is removed; a state one period ahead, whose last line goes to the witness as it is. In each the stream goes on, and no
+period is measured again once its noise is in the file.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from discreet.errors import StreamError
 from discreet.noise import system_bits
 
 FORMAT = "discreet stream 1"
+_FIRST = f'{{"format":"{FORMAT}"'.encode()  # as `StateFile` writes it
 _OWNER_ONLY = 0o600
 _NAME_BITS = 128
 _OLD = "Going on would release periods a second time. Find the newest state and its witness, or start a new stream."
@@ -34,7 +40,7 @@ class Witness(Protocol):
     """Knows how many periods of a stream were released, apart from its state."""
 
     def seen(self, stream: str) -> int | None:
-        """Returns the number of periods; None if it was never told of any stream."""
+        """Returns the number of periods; None if it was lost, or never told of any stream."""
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:
         """Takes the number of periods and the last one, durably."""
@@ -68,7 +74,8 @@ class StateFile:
     def __init__(self, path: File, parameters: Mapping[str, Any], witness: Witness | File | None = None) -> None:
         beside = f"{os.fspath(path)}.witness" if witness is None else witness
         self._witness = FileWitness(beside) if isinstance(beside, str | os.PathLike) else beside
-        self._descriptor = _opened(Path(path))
+        self._path = Path(path)
+        self._descriptor = _opened(self._path)
         self.count, self._stream = 0, ""
         self._loaded: list[Entry] = []
         try:
@@ -79,12 +86,15 @@ class StateFile:
             raise
 
     def _load(self, parameters: Entry) -> None:
-        lines, torn = _lines(self._descriptor)
+        lines, whole, torn = _lines(self._descriptor)
         if not lines:
+            _check_unused(torn)
             self._stream = f"{system_bits().integer(_NAME_BITS):032x}"
-            if self._witness.seen(self._stream) is not None:
+            if self._witness.seen(self._stream):
                 raise StreamError("The state of the stream is empty, but its witness is not", _OLD)
+            os.ftruncate(self._descriptor, 0)
             self._write({"format": FORMAT, "stream": self._stream, "parameters": parameters}, at=0)
+            _sync_folder(self._path.parent)  # the file must be found after a crash of the machine, too
             self._witness.testify(self._stream, 0, None)
             return
         head, *self._loaded = lines
@@ -92,7 +102,7 @@ class StateFile:
         self.count = len(self._loaded)
         self._check_witness()
         if torn:  # a release that was not saved whole, hence not returned
-            os.ftruncate(self._descriptor, torn)
+            os.ftruncate(self._descriptor, whole)
 
     def _check(self, head: Entry, parameters: Entry) -> None:
         if head.get("format") != FORMAT:
@@ -210,8 +220,56 @@ def _lock(descriptor: int) -> None:
         ) from None
 
 
-def _lines(descriptor: int) -> tuple[list[Entry], int]:
-    """The entries of a file, and the length of its whole lines if the last one is torn, else 0."""
+def require_unused(path: File) -> None:
+    """Refuses a file that holds anything: a stream that is about to be charged has no state yet.
+
+    Raises:
+        StreamError: if it does.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StreamError(f"The state of the stream cannot be opened: {error.strerror}", "Check its path.") from None
+    if b"\n" in content:
+        hint = "Nothing was charged. Pass the path of a new file as state=, or start the stream under another name."
+        raise StreamError("The file holds something that this ledger has not charged", hint)
+    _check_unused(content)
+
+
+def _check_unused(torn: bytes) -> None:
+    """Lets pass nothing, and the beginning of a first line; the rest of a block may be zeros if the machine crashed."""
+    if not _FIRST.startswith(torn.rstrip(b"\0")[: len(_FIRST)]):
+        raise StreamError("The file is no state of a stream", "Pass the path of a new file, or of a stream's own.")
+
+
+class RunCount:
+    """Counts how often a period was begun, in a small file, so that nobody measures one again and again in vain.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: File) -> None:
+        self._witness = FileWitness(path)
+
+    def begin(self, period: int) -> int:
+        """Notes that a period is begun, durably, and returns how often it was begun before and never kept."""
+        try:
+            runs = self._witness.seen(f"period {period}") or 0
+        except StreamError:  # of another period, or broken
+            runs = 0
+        self._witness.testify(f"period {period}", runs + 1, None)
+        return runs
+
+    def end(self, period: int) -> None:
+        """Notes that the runs of a period have ended otherwise."""
+        self._witness.testify(f"period {period}", 0, None)
+
+
+def _lines(descriptor: int) -> tuple[list[Entry], int, bytes]:
+    """The entries of a file, the length of its whole lines, and what is there of a last line that is not whole."""
     content = b""
     while block := os.pread(descriptor, 1 << 24, len(content)):
         content += block
@@ -220,7 +278,7 @@ def _lines(descriptor: int) -> tuple[list[Entry], int]:
         entries = [json.loads(line) for line in content[:whole].splitlines()]
     except ValueError:
         raise StreamError("The state of the stream is damaged", "Restore it from where it is whole.") from None
-    return entries, whole if whole < len(content) else 0
+    return entries, whole, content[whole:]
 
 
 def _sync_folder(folder: Path) -> None:

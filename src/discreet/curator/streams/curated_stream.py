@@ -25,7 +25,7 @@ from discreet.plan.model.nodes import Value
 from discreet.plan.post.outputs import Cell, Noisy
 from discreet.privacy import Loss, events
 from discreet.progress import Progress, stage, telling
-from discreet.stream.state_file import Entry, Keeper
+from discreet.stream.state_file import Entry, Keeper, RunCount
 from discreet.stream.stream import Stream
 
 
@@ -48,8 +48,12 @@ class LedgerWitness:
     def _place(self, period: int) -> str:
         return f"stream:{self.receipt.hash}:{period}"
 
-    def seen(self, stream: str) -> int | None:  # noqa: ARG002 - the charge names the stream
-        """Returns how many periods were released; None before the first."""
+    def seen(self, stream: str) -> int:  # noqa: ARG002 - the charge names the stream
+        """Returns how many periods were released.
+
+        It cannot be lost without its charge, which is in the same ledger: before the first release it is 0, and a
+        state that has a first period is one whose release nobody has seen.
+        """
         last = 1
         while self.book.stored(self._place(last)):
             last *= 2
@@ -57,7 +61,7 @@ class LedgerWitness:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.book.stored(self._place(middle)) else (low, middle)
-        return low or None
+        return low
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:  # noqa: ARG002 - see above
         """Keeps what the last period released.
@@ -74,7 +78,7 @@ class LedgerWitness:
 
     def released(self) -> list[list[list[int]]]:
         """Returns what was released in each period."""
-        count = self.seen("") or 0
+        count = self.seen("")
         return [json.loads(self.book.stored(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
 
 
@@ -82,7 +86,7 @@ class LooseState:
     """The state of a stream whose ledger dies with the process: nothing but the ledger keeps it."""
 
     def __init__(self, witness: LedgerWitness) -> None:
-        self._witness, self._count = witness, witness.seen("") or 0
+        self._witness, self._count = witness, witness.seen("")
         if self._count:
             raise StreamError("The stream is open already", "Go on with the object that has it.")
 
@@ -104,6 +108,9 @@ USUAL_DELTA = Fraction(1, 10**6)
 
 
 NOTHING = events.Composed(())
+
+MOST_RUNS = 3
+"""How often a period may be begun and cut off before each further attempt uses up a failure credit."""
 
 
 class UnitMemory:
@@ -188,6 +195,7 @@ class CuratedStream:
         engine: which reads.
         make: which builds the sums.
         kept: the private state.
+        runs: how often a period was begun; None if a period that was interrupted cannot be begun again.
         secret: of the account.
         confidence: of each interval.
     """
@@ -200,10 +208,12 @@ class CuratedStream:
         *,
         make: Callable[[Keeper], Stream],
         kept: StateKeeper,
+        runs: RunCount | None,
         secret: str,
         confidence: Fraction,
     ) -> None:
         self._plan, self._witness, self._engine, self._confidence = plan, witness, engine, confidence
+        self._runs = runs
         self._memory = UnitMemory(secret, plan.periods)
         self._keeper = RememberingKeeper(kept, self._memory)
         try:
@@ -280,9 +290,13 @@ class CuratedStream:
         """Reads a period, adds noise and keeps both; whoever waits for the lock finds it released."""
         self._sums.check()
         self._check_credits()
+        if self._runs is not None and self._runs.begin(place + 1) >= MOST_RUNS:
+            self._note_failure()
         read = self._read(place)
         if read is None:
             self._note_failure()
+            if self._runs is not None:
+                self._runs.end(place + 1)
             raise QueryFailed
         values, units = read
         self._keeper.pending = [self._memory.digest(unit) for unit in units]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -41,7 +42,7 @@ from discreet.postgres_url import is_postgres
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
 from discreet.progress import stage
 from discreet.stream import RunningSum, SlidingWindow
-from discreet.stream.state_file import Keeper, StateFile, parameters_in
+from discreet.stream.state_file import Keeper, RunCount, StateFile, parameters_in, require_unused
 from discreet.stream.stream import Stream
 
 
@@ -124,10 +125,12 @@ class Streams:
         }
         called = sha256(f"{told} {start}".encode()).hexdigest()[:32] if name is None else named(name=name)
         path = self._path(called, analyst) if state is None else Path(state)
+        if path is not None and not self._book.is_charged(analyst, _key(called)):
+            require_unused(path)
         plan = self._plan(
             bound,
             every,
-            self._begun(path) if start is None else start,
+            self._begun(called, analyst, path) if start is None else start,
             law="laplace" if isinstance(budget, PureDP) else "gaussian",
             horizon=horizon,
             window=window,
@@ -135,17 +138,18 @@ class Streams:
             limits=limits,
         )
         make = _maker(plan, budget, chance, self._releaser)
+        restart = json.dumps(told | {"name": called, "start": str(plan.calendar.start)})
         told |= {"name": called, **_calibrated(plan, make(None))}
         request = ChargeRequest(
             account=bound.account,
             event=make(None).event,
             question=canonical(bound.plan),
-            replay_key=f"stream:{called}",
+            replay_key=_key(called),
             terms=json.dumps(told),
             sql=bound.sql,
         )
         self._forget_closed()
-        receipt = self._charged(request, analyst, project)
+        receipt = self._charged(request, analyst, project, restart)
         if receipt.hash not in self._open:
             witness = LedgerWitness(self._book, receipt, request.question)
             opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
@@ -171,7 +175,7 @@ class Streams:
         path = self._path(named(name=name), analyst) if state is None else Path(state)
         if path is None:
             raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
-        told = parameters_in(path)
+        told = self._started(name, analyst) or parameters_in(path)
         if (told["name"], told["analyst"]) != (name, analyst):
             raise StreamError(f"The file is not the state of {name!r} of {analyst!r}", "Name the file of that stream.")
         limits = None if told["limits"] is None else Limits(*told["limits"])
@@ -185,8 +189,11 @@ class Streams:
     def names(self) -> tuple[str, ...]:
         """Returns the names of all streams whose state is kept beside the ledger."""
         folder = self._folder
-        found = [] if folder is None or not folder.is_dir() else sorted(folder.glob("*.state"))
-        return tuple(str(parameters_in(path)["name"]) for path in found)
+        found: list[str] = []
+        for path in [] if folder is None or not folder.is_dir() else sorted(folder.glob("*.state")):
+            with suppress(StreamError):  # its process was killed before the first line was whole
+                found.append(str(parameters_in(path)["name"]))
+        return tuple(found)
 
     # --------------------------------------------------------------------------------------------------------- parts
 
@@ -204,12 +211,19 @@ class Streams:
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"
 
-    def _begun(self, path: Path | None) -> Start | None:
-        """Where a stream that was started before begins."""
-        if path is None or not path.exists():
+    def _begun(self, called: str, analyst: str, path: Path | None) -> Start | None:
+        """Where a stream that was started before begins, as its charge says; earlier versions wrote its state alone."""
+        told = self._started(called, analyst)
+        if not told and path is not None:
+            with suppress(StreamError):
+                told = parameters_in(path)
+        if not told:
             return None
-        told = parameters_in(path)
         return int(told["start"]) if isinstance(told["every"], int) else str(told["start"])
+
+    def _started(self, called: str, analyst: str) -> dict[str, Any]:
+        """What a stream was started with, as its charge says; nothing if there is none, or it does not say."""
+        return dict(json.loads(self._book.restart(analyst, _key(called)) or "{}"))
 
     def _plan(
         self,
@@ -242,7 +256,7 @@ class Streams:
         check_readable(plan.reading(0), bound.schemas)
         return plan
 
-    def _charged(self, request: ChargeRequest, analyst: str, project: str) -> Receipt:
+    def _charged(self, request: ChargeRequest, analyst: str, project: str, restart: str) -> Receipt:
         """The receipt of the one charge of a stream: made now, or found under the stream's name."""
         stage("Charging the account")
         receipt = self._book.charge(
@@ -255,16 +269,17 @@ class Streams:
             terms=request.terms,
             project=project,
             sql=request.sql,
+            restart=restart,
         )
         if not receipt.repeated or receipt.hash in self._open:
             return receipt
-        claimed = self._book.claim(receipt)
-        if claimed is None:
+        reopened = self._book.reopen(receipt)
+        if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")
-        if claimed.event != request.event:
+        if reopened.event != request.event:
             hint = "Go on with the version of this library that started it, or start a new stream."
             raise StreamError("The stream was charged for other noise than would be drawn now", hint)
-        return claimed
+        return reopened
 
     def _resumed(
         self,
@@ -278,14 +293,17 @@ class Streams:
     ) -> CuratedStream:
         """A stream as it stands: at its start, or after the periods that its state and the ledger agree on."""
         kept: LooseState | StateFile
+        runs = None
         if path is None:
             kept = LooseState(witness)
         else:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             known = told | {"charge": witness.receipt.hash, "private": self._releaser.bits.private}
-            kept = StateFile(path, known, witness)
+            kept, runs = StateFile(path, known, witness), RunCount(f"{path}.runs")
         secret = self._planner.salt(witness.receipt.account)
-        return CuratedStream(plan, witness, self._engine, make=make, kept=kept, secret=secret, confidence=confidence)
+        return CuratedStream(
+            plan, witness, self._engine, make=make, kept=kept, runs=runs, secret=secret, confidence=confidence
+        )
 
     def _forget_closed(self) -> None:
         """Lets go of streams that were closed or interrupted, so that they are opened again from their states."""
@@ -299,6 +317,11 @@ class Streams:
         for stream in self._open.values():
             stream.close()
         self._open = {}
+
+
+def _key(called: str) -> str:
+    """The idempotency key under which a stream is charged."""
+    return f"stream:{called}"
 
 
 def _budget(
