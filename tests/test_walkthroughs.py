@@ -83,9 +83,7 @@ def test_a_page_says_how_long_it_takes_and_what_it_needs(page: Path) -> None:
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_page_needs_no_more_than_it_tells_to_install(page: Path) -> None:
     """Run without the modules of every extra that the page does not name."""
-    named = {
-        name for names in re.findall(r"'\.\[([\w,]+)\]'", page.read_text("utf-8")) for name in names.split(",")
-    }
+    named = {name for names in re.findall(r"'\.\[([\w,]+)\]'", page.read_text("utf-8")) for name in names.split(",")}
     without = [module for module, extra in EXTRAS.items() if extra not in named]
     assert "torch" in without
     assert python(_RUN.format(page=str(page)), without=without, folder=DOCS.parent) == 0

@@ -72,6 +72,7 @@ class BookClient(Book):
         terms: str | None = None,
         project: str = "",  # noqa: ARG002
         sql: str = "",
+        restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> Receipt:
         """See `Book.charge`."""
         told = {"event": events.to_json(event), "question": question, "replay_key": replay_key, "terms": terms}
