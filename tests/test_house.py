@@ -2,13 +2,18 @@
 
 import ast
 import inspect
+import re
+import shutil
+import subprocess
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from discreet.curator import Curator
-from tests.syntax import SOURCE, trees
+from tests.syntax import SOURCE, nodes, trees
 
 MOST_FILES = 740
 MOST_MODULES = 14
@@ -42,6 +47,13 @@ SHARED = {
 
 NOUNS = {"boosting", "finding", "local_hashing", "rounding", "unary_encoding"}
 """Modules that end like a verb and are none."""
+
+LEFTOVER = re.compile(
+    r"(^|/)(\.tmp|tmp[^/]*|__pycache__|core)(/|$)|\.(tmp|pyc|log|wal|duckdb|ledger|identities|bak|orig|rej|swp)$|~$"
+)
+"""What runs leave behind, by its path."""
+
+ROOT = Path(__file__).parent.parent
 
 
 def _modules() -> list[Path]:
@@ -92,3 +104,32 @@ def test_a_question_can_be_followed_from_top_to_bottom() -> None:
     (function,) = ast.parse(textwrap.dedent(inspect.getsource(Curator.ask))).body
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
     assert len(statements) - 2 <= 25  # without the definition and its docstring
+
+
+def _leftovers(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if LEFTOVER.search(path)]
+
+
+def test_no_tracked_file_is_a_leftover() -> None:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("the sources are not in a repository")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "pyproject.toml" in listed
+    assert _leftovers(listed.split("\0")) == []
+    assert _leftovers([".tmp/duckdb_temp_14649_0_owner", "book.ledger", "docs/serving.md"]) == [
+        ".tmp/duckdb_temp_14649_0_owner",
+        "book.ledger",
+    ]
+
+
+def test_every_duckdb_says_where_it_may_write() -> None:
+    """DuckDB's default is .tmp in the working directory, where private rows would stay."""
+    opened = [
+        (path, ast.unparse(node))
+        for path, found in nodes().items()
+        for node in found
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "duckdb.connect"
+    ]
+    assert len(opened) >= 3
+    assert [(path, text) for path, text in opened if "temp_directory" not in text] == []

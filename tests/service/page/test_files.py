@@ -1,13 +1,23 @@
 """Which files a steward can name or send: those of listed folders, CSV and Parquet, within a quota."""
 
+import gzip
+import io
+import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import InvalidParameter
+from discreet.service.api.error_responses import status_of
 from discreet.service.desk import Operation
+from discreet.service.page import file_sources
 from discreet.service.page.file_sources import from_path, listed, resolve
 from discreet.service.settings import Settings
+from discreet.service.worker.operations import perform
 from tests.service.page.fakes import ORIGIN, Clinic, clinic_at
 
 
@@ -194,3 +204,96 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
     assert sue.post("/protect/declare", wider | seen).status_code == 422  # looked at, and not confirmed
     assert "is protected" in sue.post("/protect/declare", wider | seen | {"change": "yes"}).text
     assert clinic.desk.done[-1][1].arguments["change"] == seen["seen"]
+
+
+_FILE = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\na\n1\n\r\n--b--\r\n'
+_FIELD = b'--b\r\nContent-Disposition: form-data; name="f%d"\r\n\r\nx\r\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data; boundary=" + "b" * 10_000, _FILE),
+        ("multipart/form-data; boundary=" + "b" * 257, _FILE),
+        ("multipart/form-data; boundary*=x''%ff", _FILE),
+        ("multipart/form-data; boundary*0=b; boundary*1=c", _FILE),
+        ('multipart/form-data; boundary="', _FILE),
+        ("multipart/form-data; boundary=\u00e9", _FILE),
+        ("multipart/form-data", _FILE),
+        ("text/csv", b"a\n1\n"),
+        ("", b""),
+        ("multipart/form-data; boundary=b", b"".join(_FIELD % i for i in range(50)) + _FILE),
+        ("multipart/form-data; boundary=b", _FILE.replace(b'"a.csv"', b'"' + b"a" * 20_000 + b'.csv"')),
+        ("multipart/form-data; boundary=b", _FILE.replace(b'filename="a.csv"', b"filename*=nope'\'%ff%fe")),
+        ("multipart/form-data; boundary=b", _FILE.replace(b"Content-Disposition", b"Content Disposition")),
+        ("multipart/form-data; boundary=b", b"--b\r\n" + b"h: x\r\n" * 500 + b"\r\n"),
+        ("multipart/form-data; boundary=b", b"\r\n" * 10_000),
+    ],
+)
+def test_malformed_forms_are_the_senders_fault(clinic: Clinic, kind: str, body: bytes) -> None:
+    sue = clinic.browser("sue")
+    headers: Any = {"origin": ORIGIN, "content-type": kind.encode("latin-1"), "x-csrf-token": sue.csrf}
+    assert sue.send("POST", "/protect/upload", content=body, headers=headers).status_code == 422
+    assert not kept(clinic)
+
+
+def test_a_full_disk_is_not_the_senders_fault(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    sue = clinic.browser("sue")
+    with monkeypatch.context() as changed:
+        changed.setattr(file_sources, "used", full)
+        response = sue.upload("x.csv", b"a\n1\n")
+    assert response.status_code == 503
+    assert "could not be stored" in response.text
+    assert not kept(clinic)
+
+
+def _parquet() -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"id": list(range(50)), "ward": ["a", "b"] * 25}), out)
+    return out.getvalue()
+
+
+def _damaged() -> Iterator[tuple[str, bytes]]:
+    """Files that are not what they are called, from cut ones to changed bytes; seeds are fixed."""
+    whole, draw = _parquet(), random.Random(5)
+    for length in (0, 3, 4, 8, 12, len(whole) // 2, len(whole) - 1):
+        yield ".parquet", whole[:length]
+    for _ in range(15):
+        changed = bytearray(whole)
+        for _ in range(draw.choice((1, 3, 20))):
+            changed[draw.randrange(len(changed))] = draw.randrange(256)
+        yield ".parquet", bytes(changed)
+    yield ".parquet", b"PAR1" + bytes(100) + b"PAR1"
+    yield ".parquet", b"a,b\n1,2\n"
+    for content in (b"", b"\n", bytes(1000), b"\xff\xfe" * 50, b'"a\n', b",,,\n1,2,3\n", b"a,a\n1,2\n", b"\xef\xbb\xbf"):
+        yield ".csv", content
+    yield ".csv", b"a" * 300_000  # one name that is longer than the csv module reads
+    yield ".csv", b"a\n" + b'"' * 10_000
+    yield ".csv", gzip.compress(bytes(1 << 20))
+
+
+def test_a_damaged_file_is_inspected_or_refused_and_never_a_fault(tmp_path: Path) -> None:
+    refused = 0
+    for place, (ending, content) in enumerate(_damaged()):
+        file = tmp_path / f"{place}{ending}"
+        file.write_bytes(content)
+        try:
+            perform(cast("Any", None), Operation.INSPECT, {"path": str(file)}, {})
+        except InvalidParameter as error:
+            assert status_of(error) == 422
+            refused += 1
+    assert refused > 12
+
+
+def test_a_file_with_very_many_columns_is_refused_before_its_rows_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    file.write_text(",".join(f"c{i}" for i in range(20_000)) + "\n" + ",".join("1" * 20_000) + "\n")
+    with pytest.raises(InvalidParameter, match="at most 700 columns"):
+        perform(cast("Any", None), Operation.INSPECT, {"path": str(file)}, {})
+    packed = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({f"c{i}": [1] for i in range(2_000)}), packed)
+    with pytest.raises(InvalidParameter, match="at most 700 columns"):
+        perform(cast("Any", None), Operation.INSPECT, {"path": str(packed)}, {})

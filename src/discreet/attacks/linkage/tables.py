@@ -113,7 +113,7 @@ def _file(path: Path) -> Columns:
 
 
 def _parquet(path: Path) -> Columns:
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"temp_directory": ""}) as connection:
         relation = connection.read_parquet(str(path))
         rows = relation.fetchall()
         return {name: _column([row[place] for row in rows]) for place, name in enumerate(relation.columns)}

@@ -6,6 +6,7 @@ Everything in it depends on private data that nobody has paid for. It says so in
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -132,15 +133,18 @@ def _remarks(column: ColumnCheck) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------------------------------------------- check
 
 
-def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> FileCheck:
+def check_file(
+    path: str | os.PathLike[str], *, unit: str | None = None, most_columns: int | None = None
+) -> FileCheck:
     r"""Looks through a file for what a steward has to declare, and for what would not be read.
 
     Args:
         path: CSV or Parquet.
         unit: the column of people's ids; "" if each row is one person; None to guess it from the names.
+        most_columns: how many columns it may have; None for any number.
 
     Raises:
-        InvalidParameter: if there is no such file, or column.
+        InvalidParameter: if there is no such file, or column, or it cannot be read to its end.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -160,7 +164,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> File
         stopping = _unreadable(file, encoding)
         if stopping:
             return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping)
-    with FileContent(file) as content:
+    with FileContent(file, most_columns=most_columns) as content:
         return _checked(file, encoding, content, unit)
 
 
@@ -171,7 +175,8 @@ def _unreadable(file: Path, encoding: TextEncoding) -> tuple[str, ...]:
         where = f"; {lines} lines are not UTF-8, the first is line {encoding.undecodable}" if lines else ""
         return (f"It is {encoding.name}{where}. Tables are read in UTF-8: what is not would be left out.",)
     _, names = split_header(first_line(file))
-    twice = sorted({name for name in names if [n.casefold() for n in names].count(name.casefold()) > 1})
+    counts = Counter(name.casefold() for name in names)
+    twice = sorted({name for name in names if counts[name.casefold()] > 1})
     troubles = (
         [f"Columns have the same name: {', '.join(map(repr, twice))}. Rename them in the first line."] if twice else []
     )

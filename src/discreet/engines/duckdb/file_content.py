@@ -7,16 +7,20 @@ protected, and nothing that answers questions calls it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+import duckdb
 
 from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
+from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text
 
@@ -86,17 +90,22 @@ class FileContent:
 
     Args:
         path: CSV or Parquet.
+        most_columns: how many columns it may have; None for any number.
 
     Raises:
-        InvalidParameter: if it is neither, or has no header.
+        InvalidParameter: if it is neither, or has no header; from any method if it is damaged or too large.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, most_columns: int | None = None) -> None:
         self.source = source_of(path)
+        if isinstance(self.source, Csv):
+            _require_few(len(self.source.header), most_columns)
         self._columns = described(self.source)
+        _require_few(len(self._columns), most_columns)
         self._connection = hardened()
         self._connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
-        put(self._connection, (self.source, self._columns), "given")
+        with _readable():
+            put(self._connection, (self.source, self._columns), "given")
 
     @property
     def stored(self) -> dict[str, Type]:
@@ -164,7 +173,7 @@ class FileContent:
         if not isinstance(self.source, Csv):
             return {}
         scan = csv_scan(self.source, "store_rejects = true, rejects_limit = 0, parallel = false")
-        cells = " + ".join(f"count({DIALECT.quoted(name)})" for name in self.source.header)
+        cells = ", ".join(f"count({DIALECT.quoted(name)})" for name in self.source.header)
         self._fetched(f"SELECT {cells} FROM {scan}")
         sql = "SELECT error_type, count(DISTINCT line), min(line) FROM reject_errors GROUP BY 1 ORDER BY 3"
         return {str(kind).lower(): (count, first) for kind, count, first in self._fetched(sql)}
@@ -217,9 +226,32 @@ class FileContent:
 
     def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
         readable = {"given": (self.source, self._columns)}
-        return stoppable(
-            lambda stopped: fetched(self._connection, readable, sql, {}, stopped), self._connection.interrupt
-        )
+        with _readable():
+            return stoppable(
+                lambda stopped: fetched(self._connection, readable, sql, {}, stopped), self._connection.interrupt
+            )
+
+
+def _require_few(columns: int, most: int | None) -> None:
+    """Refuses a file with too many columns before it is read: each is looked at by itself."""
+    if most is not None and columns > most:
+        hint = "Write a file with the columns that are asked about, or declare it in discreet.toml."
+        raise InvalidParameter("source", f"a file with {columns} columns", f"at most {most} columns", hint)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Tells the steward that a file is damaged or too large; a question never comes here, and is told neither."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        hint = "Split it, or use a machine with more memory."
+        raise InvalidParameter("source", "the file", "to fit into memory", hint) from None
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        hint = "It may be damaged or incomplete. Write it again."
+        raise InvalidParameter("source", "the file", "to be readable to its end", hint) from None
 
 
 def _bare(sql: str, *, signs: bool) -> str:

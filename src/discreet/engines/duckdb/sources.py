@@ -137,11 +137,18 @@ def _csv(paths: tuple[Path, ...]) -> Csv:
 def split_header(line: str) -> tuple[str, tuple[str, ...]]:
     """Returns the delimiter of a header, the one that occurs most outside of quotes, and the names of columns.
 
+    Raises:
+        InvalidParameter: if it holds no names.
+
     >>> split_header('ward;"age, in years"')
     (';', ('ward', 'age, in years'))
     """
     delimiter = max(_DELIMITERS, key=_QUOTED.sub("", line).count)
-    return delimiter, tuple(next(csv.reader([line], delimiter=delimiter), []))
+    try:
+        return delimiter, tuple(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:  # a name longer than its own limit of 131,072 characters, such as a file without line ends
+        hint = "Write one line of column names, each once."
+        raise InvalidParameter("source", "a first line", "to hold the names of columns", hint) from None
 
 
 def first_line(path: Path) -> str:

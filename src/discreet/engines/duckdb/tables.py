@@ -42,8 +42,9 @@ Readable = tuple[Source, Mapping[str, Column]]
 
 
 def hardened(**settings: Any) -> duckdb.DuckDBPyConnection:
-    """Opens an empty database in memory that loads nothing by itself, and prints nothing."""
-    connection = duckdb.connect(config={**_HARDENED, **settings})
+    """Opens an empty database in memory that loads nothing by itself, prints nothing, and writes no file unasked."""
+    # DuckDB's default is .tmp where the process runs: private rows would stay there in a file
+    connection = duckdb.connect(config={"temp_directory": "", **_HARDENED, **settings})
     with suppress(duckdb.InvalidInputException):  # of a notebook that could not draw it anyway
         connection.execute("SET enable_progress_bar = false")  # its percentages would tell sizes
     return connection

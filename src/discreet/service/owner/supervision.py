@@ -7,7 +7,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.errors import DiscreetError, InternalError, QueryFailed, ServiceUnavailable, UnsupportedQuery
+from discreet.errors import (
+    DiscreetError,
+    InternalError,
+    InvalidParameter,
+    QueryFailed,
+    ServiceUnavailable,
+    UnsupportedQuery,
+)
 from discreet.service.desk import Document, Operation
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.open_request import OpenRequest
@@ -94,8 +101,8 @@ class Supervised:
         if self.door.charged:
             return ServiceUnavailable(STORED, "Ask again: it costs nothing.", retry_after=1)
         if self.running.work.operation in _FILES:
-            hint = "Split the file, or give the service more memory or time in [service]."
-            return ServiceUnavailable("The file could not be read within the limits", hint)
+            hint = "It may be damaged. Else split it, or give the service more memory or time in [service]."
+            return InvalidParameter("file", "this one", "to be read within the limits of the service", hint)
         return UnsupportedQuery(TOO_COMPLEX, SIMPLER)
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, ServiceUnavailable
 from discreet.noise.tokens import token
 from discreet.service.settings import Settings
 
@@ -130,6 +130,7 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
 
     Raises:
         InvalidParameter: if it is no CSV or Parquet by its name, or is too long.
+        ServiceUnavailable: if the disk does not take it.
     """
     ending = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     if ending not in KINDS:
@@ -145,6 +146,9 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
                 if room < 0:
                     raise _too_long(settings)
                 file.write(part)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise ServiceUnavailable("The file could not be stored", "Ask the owner for room on the disk.") from None
     except BaseException:
         path.unlink(missing_ok=True)
         raise

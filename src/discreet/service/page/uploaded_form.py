@@ -10,11 +10,12 @@ from typing import Any
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from discreet.errors import InvalidParameter
 
 MOST_FIELD = 10_000  # bytes of a field that is no file, and of all headers of a part
+MOST_FIELDS = 20  # before the file
 _HINT = "Send it from the page."
 
 
@@ -65,7 +66,10 @@ class UploadedForm:
             "on_part_data": lambda data, start, end: self._on_data(data[start:end]),
             "on_part_end": self._on_part_end,
         }
-        self._parser = MultipartParser(boundary.encode(), callbacks)
+        try:
+            self._parser = MultipartParser(boundary.encode(), callbacks)
+        except FormParserError:
+            raise InvalidParameter("form", "its boundary", "to be shorter", _HINT) from None
         self._body = self.request.stream()
         while self.filename is None:
             if not await self._more():
@@ -86,7 +90,10 @@ class UploadedForm:
     async def _more(self) -> bool:
         if self._body is None or self._parser is None:
             return False
-        chunk = await anext(self._body, b"")
+        try:
+            chunk = await anext(self._body, b"")
+        except ClientDisconnect:
+            chunk = b""
         if not chunk:
             return False
         try:
@@ -131,3 +138,5 @@ class UploadedForm:
             self._ended = True
         else:
             self.fields[self._part.name] = self._small.decode("utf-8", "replace")
+            if len(self.fields) > MOST_FIELDS:
+                raise InvalidParameter("form", "this one", f"at most {MOST_FIELDS} fields", _HINT)

@@ -26,6 +26,9 @@ from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from discreet.service.desk import Document, Operation
 
+MOST_COLUMNS = 700
+"""Columns of a file that is looked into: the form that declares them has five fields for each."""
+
 Arguments = Mapping[str, Any]
 Who = Mapping[str, Any]
 """The analyst, the project and the key, as the owner fixed them; planning takes no key."""
@@ -129,7 +132,7 @@ def _without_key(who: Who) -> dict[str, Any]:
 
 def _inspect(_: Curator, taken: _Taken, __: Who) -> Document:
     """What `discreet check` tells, for the steward's eyes; bounds and keys are not proposed from the data."""
-    found = check_file(taken.needed("path"), unit=taken.given.get("unit"))
+    found = check_file(taken.needed("path"), unit=taken.given.get("unit"), most_columns=MOST_COLUMNS)
     return {
         "kind": "inspection",
         "warning": WARNING,

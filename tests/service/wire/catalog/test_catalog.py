@@ -184,3 +184,15 @@ def test_too_many_waiting_queries_are_refused() -> None:
         await lane.close()
 
     asyncio.run(act())
+
+
+def test_a_query_that_needs_more_memory_than_there_is_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB would spill into .tmp where the service was started, whatever tables the query names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(catalog_tables.LIMITS, "memory_limit", "12MB")
+    many = ", ".join(f"pg_type t{place}" for place in range(3))
+    told = Catalogs().reply(_request(f"SELECT t0.typname || t1.typname || t2.typname AS x FROM {many} ORDER BY x"))
+    assert told["reason"] == "The catalog cannot answer this query."
+    assert list(tmp_path.iterdir()) == []

@@ -40,6 +40,9 @@ _ENGINE_TYPES = {
     "timestamptz": "TIMESTAMP",
 }
 _AT_ONCE = 8  # rows
+LIMITS: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
+"""What one engine of the catalog may use; it writes to no disk, where a query that is too large would leave a file."""
+
 COLUMN_TYPES = {"int": 20, "float": 701, "text": 25, "bool": 16, "date": 1082, "timestamp": 1114}
 """PostgreSQL's types of our columns."""
 
@@ -81,8 +84,8 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
         user: who looks.
         name: what the database is called.
     """
-    limits: dict[str, Any] = {"threads": 1, "memory_limit": "256MB", "max_temp_directory_size": "0B"}
-    made = duckdb.connect(":memory:", config={**limits, "enable_external_access": False})
+    made = duckdb.connect(":memory:", config={**LIMITS, "temp_directory": ""})
+    made.execute("SET enable_external_access = false")  # together with the other, DuckDB takes it first and refuses
     made.execute("BEGIN")
     for schema, own in SCHEMAS.items():
         made.execute(f"CREATE SCHEMA {own}")
