@@ -133,9 +133,7 @@ def _remarks(column: ColumnCheck) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------------------------------------------- check
 
 
-def check_file(
-    path: str | os.PathLike[str], *, unit: str | None = None, most_columns: int | None = None
-) -> FileCheck:
+def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_columns: int | None = None) -> FileCheck:
     r"""Looks through a file for what a steward has to declare, and for what would not be read.
 
     Args:
