@@ -145,13 +145,15 @@ class Office:
         )
 
 
-def office(*, requests_per_minute: int = 100_000, settings: Settings | None = None) -> Office:
+def office(
+    *, requests_per_minute: int = 100_000, failures_per_minute: int = 100_000, settings: Settings | None = None
+) -> Office:
     identities, desk = Identities(":memory:"), FakeDesk()
     limits = RateLimits(
         identities,
         requests_per_minute=requests_per_minute,
         questions_per_day=100_000,
-        failures_per_minute=100_000,
+        failures_per_minute=failures_per_minute,
         all_failures_per_minute=100_000,
     )
     metrics = Metrics(desk.gauges)

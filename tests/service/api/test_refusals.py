@@ -304,6 +304,20 @@ def test_there_is_no_cors_and_browsers_are_told_to_keep_out() -> None:
     served(test)
 
 
+def test_wrong_keys_of_an_address_do_not_lock_out_right_ones() -> None:
+    async def test(made: Office) -> None:
+        wrong = {"Authorization": f"Bearer dk_{'0' * 16}_{'0' * 40}"}
+        async with made.client() as client:
+            found = [await client.get("/v1/tables", headers=wrong) for _ in range(5)]
+            assert [each.status_code for each in found] == [401, 401, 401, 429, 429]
+            assert int(found[-1].headers["Retry-After"]) >= 1
+            assert (await client.get("/v1/tables")).status_code == 200
+            made.identities.revoke_key(made.identities.local, made.ids[ServiceRole.ANALYST])
+            assert (await client.get("/v1/tables")).status_code == 429  # a key that was right is a wrong one
+
+    served(test, failures_per_minute=3)
+
+
 def test_one_key_asks_only_so_often() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:

@@ -63,6 +63,13 @@ def test_what_does_not_fit_signs_nobody_in(clinic: Clinic, provider: Provider, q
     assert browser.get("/tables").status_code == 303
 
 
+def test_failures_of_an_address_do_not_lock_out_who_comes_back(clinic: Clinic, provider: Provider) -> None:
+    statuses = [Browser(clinic).get(f"{BACK}?state=x&code=c").status_code for _ in range(25)]
+    assert (statuses[0], statuses[-1]) == (401, 429)
+    browser = Browser(clinic)
+    assert browser.get(f"{BACK}?state={sent(browser, provider)}&code=c").status_code == 200
+
+
 def test_the_word_of_the_provider_is_for_the_browser_that_was_sent(clinic: Clinic, provider: Provider) -> None:
     state = sent(Browser(clinic), provider)
     other = Browser(clinic)

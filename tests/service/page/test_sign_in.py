@@ -85,6 +85,10 @@ def test_guessing_is_slowed_down(clinic: Clinic) -> None:
     statuses = [signed_in(Browser(clinic), key=f"dk_{place:016x}_{'0' * 40}") for place in range(25)]
     assert statuses[0] == 401
     assert statuses[-1] == 429
+    _, key = clinic.identities.make_key(clinic.identities.local, "ana")
+    link = clinic.identities.make_link(clinic.identities.local, "ana")
+    assert [signed_in(Browser(clinic), key=key), signed_in(Browser(clinic), token=link)] == [303, 303]
+    assert signed_in(Browser(clinic), token=link) == 429  # it was used, and wrong ones stay slow
 
 
 def test_revoked_people_are_out_with_the_next_click(clinic: Clinic) -> None:

@@ -34,9 +34,6 @@ class Limits(Protocol):
     def admit(self, caller: Caller, charging: bool) -> None:
         """Counts a request."""
 
-    def admit_stranger(self, address: str) -> None:
-        """Lets an address show a key."""
-
     def note_failure(self, address: str) -> None:
         """Counts a key that proved nothing."""
 
@@ -139,7 +136,6 @@ def admitted(request: Request, need: Need) -> Caller:
         TooManyRequests: if it is one too many.
     """
     known, address = offices(request), request.client.host if request.client else ""
-    known.limits.admit_stranger(address)
     try:
         caller = known.identities.authenticate_key(_shown(request))
     except NotAuthenticated:

@@ -48,9 +48,6 @@ class Limits(Protocol):
     def admit(self, caller: Caller, charging: bool) -> None:
         """Counts a request."""
 
-    def admit_stranger(self, address: str) -> None:
-        """Lets an address try to sign in."""
-
     def note_failure(self, address: str) -> None:
         """Counts a sign-in that failed."""
 

@@ -154,17 +154,11 @@ async def prove(
     Raises:
         WireError: if it has not, without saying why.
     """
-    address = peer(writer)
-    try:
-        limits.admit_stranger(address)
-    except DiscreetError as error:
-        found = wire_error(error)
-        raise WireError(found.sqlstate, found.message, found.hint, fatal=True) from None
     try:
         return await _exchanged(reader, writer, Exchange(identities.scram_verifier(start.user)))
     except NotAuthenticated:
         try:
-            limits.note_failure(address)
+            limits.note_failure(peer(writer))
         except DiscreetError as error:
             found = wire_error(error)
             raise WireError(found.sqlstate, found.message, found.hint, fatal=True) from None

@@ -73,7 +73,9 @@ class WireServer:
         sign_in_seconds: float = SIGN_IN_SECONDS,
     ) -> None:
         self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
-        self._catalog = CatalogLane(deadline=settings.planning_deadline, waiting=settings.queue)
+        self._catalog = CatalogLane(
+            deadline=settings.planning_deadline, waiting=settings.queue, per_caller=settings.queue_per_caller
+        )
         self._most, self._most_per_user, self._seconds = most_connections, most_per_user, sign_in_seconds
         self._open: dict[tuple[int, int], WireConnection] = {}
         self._users: Counter[str] = Counter()

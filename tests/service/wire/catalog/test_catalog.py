@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
+from discreet.errors import ServiceUnavailable, TooManyRequests, UnknownTable, UnsupportedQuery
 from discreet.service.wire.catalog import catalog_tables
 from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery
 from discreet.service.wire.catalog.catalog_process import Catalogs
@@ -173,15 +174,53 @@ def test_a_query_that_takes_too_long_is_killed_and_the_next_is_answered() -> Non
     asyncio.run(act())
 
 
+class _HeldLane(CatalogLane):
+    """A lane whose queries take as long as the test says, and leave their order behind."""
+
+    def __init__(self, **limits: int) -> None:
+        super().__init__(deadline=60.0, **limits)
+        self.begun: list[str] = []
+        self.step = asyncio.Semaphore(0)
+
+    async def _exchange(self, query: CatalogQuery) -> dict[str, Any]:
+        self.begun.append(query.user)
+        await self.step.acquire()
+        return {"columns": [], "rows": []}
+
+
+def _of(user: str) -> CatalogQuery:
+    return replace(_query("SELECT 1"), user=user)
+
+
+def test_callers_of_the_catalog_take_turns() -> None:
+    async def act() -> None:
+        lane = _HeldLane()
+        heavy = [asyncio.create_task(lane.answer(_of("eve"))) for _ in range(8)]
+        await asyncio.sleep(0)
+        light = [asyncio.create_task(lane.answer(_of(name))) for name in ("ann", "bob")]
+        await asyncio.sleep(0)
+        for _ in range(10):
+            lane.step.release()
+        await asyncio.gather(*heavy, *light)
+        assert sorted(lane.begun[:4]) == ["ann", "bob", "eve", "eve"]  # the first was at work before the others came
+
+    asyncio.run(act())
+
+
 def test_too_many_waiting_queries_are_refused() -> None:
     async def act() -> None:
-        lane = CatalogLane(deadline=60.0, waiting=1)
-        first = asyncio.create_task(lane.answer(_query("SELECT 1")))
+        lane = _HeldLane(waiting=3, per_caller=2)
+        sent = [asyncio.create_task(lane.answer(_of("eve"))) for _ in range(3)]  # one is at work
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests):
+            await lane.answer(_of("eve"))
+        sent.append(asyncio.create_task(lane.answer(_of("ann"))))
         await asyncio.sleep(0)
         with pytest.raises(ServiceUnavailable):
-            await lane.answer(_query("SELECT 1"))
-        await first
-        await lane.close()
+            await lane.answer(_of("bob"))
+        for _ in sent:
+            lane.step.release()
+        await asyncio.gather(*sent)
 
     asyncio.run(act())
 

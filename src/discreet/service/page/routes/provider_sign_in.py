@@ -9,12 +9,16 @@ from starlette.responses import Response
 
 from discreet.errors import NotAuthenticated, ServiceUnavailable, TooManyRequests
 from discreet.service.identity.openid import Departure, OpenIdSignIn
+from discreet.service.identity.rate_limits import network
+from discreet.service.owner.lane import Lane
 from discreet.service.page.routes.sign_in import FAILED, give_session
 from discreet.service.page.visit import Site, note_refusal, rendered, to
 
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
 _TICKET = "discreet-ticket"
 _SECONDS = 600
+_AT_ONCE, _WAITING = 4, 64
+"""Requests to the provider, and browsers that wait for one; addresses take turns, and none is refused for failures."""
 
 
 class ProviderSignIn:
@@ -26,12 +30,13 @@ class ProviderSignIn:
 
     def __init__(self, provider: OpenIdSignIn) -> None:
         self._provider = provider
+        self._lane = Lane(slots=_AT_ONCE, waiting=_WAITING, per_caller=_WAITING // 4)
 
     async def leave(self, site: Site, request: Request) -> Response:
         """Sends a browser to the provider; its ticket goes along in a cookie that comes back from another site."""
         try:
-            site.limits.admit_stranger(_address(request))
-            departure = await asyncio.to_thread(self._provider.begin, _own(site, request))
+            async with self._lane.slot(network(_address(request))):
+                departure = await asyncio.to_thread(self._provider.begin, _own(site, request))
         except (TooManyRequests, ServiceUnavailable) as error:
             return _failed(site, request, str(error), 429 if isinstance(error, TooManyRequests) else 503)
         return _with_ticket(to(departure.url), site, departure)
@@ -40,14 +45,14 @@ class ProviderSignIn:
         """Begins the session of who has come back; the page goes on by itself, since it was opened by another site."""
         told, cookies, address = request.query_params, request.cookies, _address(request)
         try:
-            site.limits.admit_stranger(address)
-            session = await asyncio.to_thread(
-                self._provider.finish,
-                ticket=cookies.get(_TICKET),
-                state=told.get("state"),
-                code=told.get("code"),
-                replaces=cookies.get(site.cookie),
-            )
+            async with self._lane.slot(network(address)):
+                session = await asyncio.to_thread(
+                    self._provider.finish,
+                    ticket=cookies.get(_TICKET),
+                    state=told.get("state"),
+                    code=told.get("code"),
+                    replaces=cookies.get(site.cookie),
+                )
         except NotAuthenticated:
             return self._refused(site, request, address)
         except (TooManyRequests, ServiceUnavailable) as error:

@@ -32,7 +32,6 @@ async def sign_in(site: Site, request: Request) -> Response:
     address = request.client.host if request.client else ""
     aim = "/"
     try:
-        site.limits.admit_stranger(address)
         form = ImmutableMultiDict(parse_qsl((await read_body(request, MOST_BODY)).decode("utf-8", "replace")))
         aim = local(form.get("next", "/"))
         session = _session(site, form, request.cookies.get(site.cookie))
@@ -43,9 +42,6 @@ async def sign_in(site: Site, request: Request) -> Response:
         except TooManyRequests as error:
             return _failed(site, request, aim, str(error), 429)
         return _failed(site, request, aim, FAILED, 401)
-    except TooManyRequests as error:
-        note_refusal(request, error)
-        return _failed(site, request, aim, str(error), 429)
     return give_session(to(aim), site, session)
 
 

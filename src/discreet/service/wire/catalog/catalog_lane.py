@@ -1,4 +1,4 @@
-"""Catalog queries have a lane of their own: one process, one query at a time, each with a deadline."""
+"""Catalog queries have a lane of their own: one process, one query at a time with a deadline, callers in turn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
+from discreet.service.owner.lane import Lane
 
 _PROGRAM = "discreet.service.wire.catalog.catalog_process"
 _LONGEST_REPLY = 1 << 26  # bytes
@@ -51,13 +52,14 @@ class CatalogLane:
 
     Args:
         deadline: seconds for a query.
-        waiting: how many queries may wait.
+        waiting: how many queries may wait, of everybody; `per_caller` of one.
+
+    Formal guarantee: a query waits for at most one query of each other caller, however many they have sent.
     """
 
-    def __init__(self, *, deadline: float, waiting: int = 64) -> None:
-        self._deadline, self._most = deadline, waiting
-        self._waiting = 0
-        self._turn = asyncio.Lock()
+    def __init__(self, *, deadline: float, waiting: int = 64, per_caller: int = 16) -> None:
+        self._deadline = deadline
+        self._lane = Lane(slots=1, waiting=waiting, per_caller=per_caller)
         self._process: asyncio.subprocess.Process | None = None
 
     async def answer(self, query: CatalogQuery) -> CatalogRows:
@@ -66,20 +68,15 @@ class CatalogLane:
         Raises:
             UnsupportedQuery: if the query is refused, or takes too long.
             UnknownTable: if the catalog has no such table.
-            ServiceUnavailable: if too many queries wait.
+            TooManyRequests: if too many of the caller's own queries wait.
+            ServiceUnavailable: if too many of everybody's do.
         """
-        if self._waiting >= self._most:
-            raise ServiceUnavailable("Too many catalog queries wait", "Try again.", retry_after=1)
-        self._waiting += 1
-        try:
-            async with self._turn:
-                return _read(await self._exchange(query))
-        finally:
-            self._waiting -= 1
+        async with self._lane.slot(query.user):
+            return _read(await self._exchange(query))
 
     async def warm(self) -> None:
         """Starts the process before it is needed."""
-        async with self._turn:
+        async with self._lane.slot(""):
             await self._running()
 
     async def _exchange(self, query: CatalogQuery) -> dict[str, Any]:
