@@ -287,10 +287,47 @@ def test_names_that_nobody_gets(office: Office, name: str) -> None:
     assert office.identities.people(office.owner) == before
 
 
-@pytest.mark.parametrize("name", ["ana", "Ana", "ANA", "\uff41na"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ana", "Ana", "ANA", "\uff41na", "\uff21\uff2e\uff21"),
+        *(
+            "\u0430na",
+            "an\u0430",
+            "\u0410NA",
+            "\u03b1na",
+            "\u0391\u039d\u0391",
+            "\u0251na",
+            "\u13aana",
+        ),  # other scripts
+        *("a\u034fna", "ana\ufe0f", "a\u3164na", "ana\u17b5"),  # marks and letters that show nothing
+    ],
+)
 def test_nobody_is_taken_for_somebody_else(office: Office, name: str) -> None:
     with pytest.raises(InvalidParameter, match="taken"):
         office.identities.make_person(office.sam, name, ANALYST)
+    with pytest.raises(InvalidParameter, match=r"taken|theirs|known"):
+        office.identities.make_key(office.owner, name, STEWARD)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("lia1", "liaI"), ("lia1", "lial"), ("bob0", "bobo"), ("BOB", "\u0412\u041e\u0412"), ("o p", "o  p")],
+)
+def test_look_alikes_are_refused_in_either_order(office: Office, one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        made = Office()
+        made.identities.make_person(made.owner, first, ANALYST)
+        with pytest.raises(InvalidParameter):
+            made.identities.make_person(made.owner, second, ANALYST)
+    assert office.identities.role_of(one) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["anna", "ann", "anya", "\u00e1na", "\u0410\u043d\u044f", "\u4e2d\u6587", "anal", "ana2"]
+)
+def test_other_names_are_free(office: Office, name: str) -> None:
+    assert office.identities.make_person(office.owner, name, ANALYST).name == name
 
 
 def test_the_owner_has_keys_of_the_role_owner_only(office: Office) -> None:

@@ -12,7 +12,15 @@ import pytest
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import random_bytes
 from discreet.service.acts import book_acts
-from discreet.service.identity import access_keys, browser_sessions, people, rate_limits, scram
+from discreet.service.identity import (
+    access_keys,
+    browser_sessions,
+    identities,
+    look_alikes,
+    people,
+    rate_limits,
+    scram,
+)
 from discreet.service.identity.access_keys import AccessKey
 from discreet.service.identity.identities import Identities
 from discreet.service.identity.openid import OpenIdSignIn, _Pending
@@ -140,10 +148,22 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
         keys(test_keys.test_names_that_nobody_gets, "a\r\nb"),
     ),
     "names are taken as they are written": (
+        identities,
+        "look_alike",
+        lambda one, other: one == other,
+        keys(test_keys.test_nobody_is_taken_for_somebody_else, "\u0430na"),
+    ),
+    "names are compared by their case only": (
+        look_alikes,
+        "shapes",
+        lambda name: frozenset([name.casefold()]),
+        keys(test_keys.test_nobody_is_taken_for_somebody_else, "a\u034fna"),
+    ),
+    "what looks like the owner is not": (
         people,
-        "folded",
-        lambda name: name,
-        keys(test_keys.test_nobody_is_taken_for_somebody_else, "Ana"),
+        "look_alike",
+        lambda one, other: one.casefold() == other.casefold(),
+        keys(test_keys.test_names_that_nobody_gets, "\u043ewner"),
     ),
     "secrets are kept as they are": (
         access_keys,

@@ -21,6 +21,7 @@ from discreet.service.identity import access_keys, browser_sessions, people, scr
 from discreet.service.identity.access_keys import AccessKey, Scope
 from discreet.service.identity.browser_sessions import SessionLimits
 from discreet.service.identity.identity_database import IdentityDatabase
+from discreet.service.identity.look_alikes import look_alike
 from discreet.service.identity.people import Person, Recorder
 
 _SALTS = "salts"
@@ -213,8 +214,7 @@ class Identities:
         """
         called = people.checked(name, role)
         people.require_managing(by, "", role, "make somebody")
-        if self.database.row("SELECT 1 FROM people WHERE folded = ?", people.folded(called)) is not None:
-            raise InvalidParameter("name", called, "not to be taken", "Somebody has that name, or one like it.")
+        _require_new(called, self.database.rows("SELECT name FROM people"))
         self._record("make person", by=by.name, about=called, role=role)
         made = Person(name=called, role=role, created=self.clock())
         with self.database.acting() as connection:
@@ -222,6 +222,7 @@ class Identities:
         return made
 
     def _insert(self, connection: sqlite3.Connection, person: Person) -> None:
+        _require_new(person.name, connection.execute("SELECT name FROM people").fetchall())  # some may be new
         values = (person.name, people.folded(person.name), person.role.value, person.created)
         try:
             connection.execute("INSERT INTO people VALUES (?,?,?,?,NULL)", values)
@@ -374,6 +375,13 @@ class Identities:
         if by.credential != key.id:
             people.require_whole(by, act)
         return key
+
+
+def _require_new(name: str, known: Iterable[sqlite3.Row]) -> None:
+    """Refuses a name that a reader could take for another person's."""
+    if any(look_alike(name, row["name"]) for row in known):
+        hint = "A person has that name, or one that looks like it. Choose another name."
+        raise InvalidParameter("name", name, "not to be taken", hint)
 
 
 def _proven(key: AccessKey | None) -> Caller:

@@ -11,6 +11,7 @@ from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import name as checked_name
 from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.identity.look_alikes import look_alike
 
 LOCAL = Caller(name=OWNER, role=ServiceRole.OWNER, credential="local")
 """Whoever starts the service on the machine that holds the files."""
@@ -83,7 +84,7 @@ def checked(name: object, role: ServiceRole) -> str:
     called = checked_name(name=name)
     if role is ServiceRole.OWNER and called != OWNER:
         raise InvalidParameter("role", role.value, f"to be that of {OWNER!r} only", "Make a steward instead.")
-    if role is not ServiceRole.OWNER and folded(called) == OWNER:
+    if role is not ServiceRole.OWNER and look_alike(called, OWNER):
         raise InvalidParameter("name", called, "not to be that of the owner", "Choose another name.")
     return called
 

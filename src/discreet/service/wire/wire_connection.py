@@ -111,9 +111,9 @@ class WireConnection:
         try:
             await handler(self, body)
         except WireError as error:
-            return await self._failed(error, simple=kind == b"Q")
+            return await self._failed(error, simple=kind in _ANSWERED_ALONE)
         except DiscreetError as error:
-            return await self._failed(wire_error(error), simple=kind == b"Q")
+            return await self._failed(wire_error(error), simple=kind in _ANSWERED_ALONE)
         return True
 
     async def _failed(self, error: WireError, *, simple: bool, offset: int = 0) -> bool:
@@ -312,7 +312,6 @@ class WireConnection:
     async def function_call(self, body: Body) -> None:
         """Refuses to call functions by number."""
         del body
-        self._skipping = False
         raise WireError("0A000", "Functions are not called by number", "Ask with SELECT.")
 
     def _statement(self, name: str) -> Prepared:
@@ -402,6 +401,9 @@ def _each(formats: Sequence[int], count: int) -> tuple[int, ...]:
 def _tag(result: Result, rows: int) -> str:
     return f"SELECT {rows}" if result.tag == "SELECT" else result.tag
 
+
+_ANSWERED_ALONE = (b"Q", b"F")
+"""Messages after which a client waits for ReadyForQuery without sending Sync, also after an error."""
 
 _HANDLERS: Mapping[bytes, Callable[[WireConnection, Body], Awaitable[None]]] = {
     b"Q": WireConnection.query,
