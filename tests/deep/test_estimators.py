@@ -26,6 +26,7 @@ from discreet.deep.clipping import PerExampleGradients
 from discreet.deep.estimators import private_run
 from discreet.deep.estimators.network_learner import NetworkLearner
 from discreet.deep.estimators.private_run import at_least_one_of
+from discreet.deep.model_state import ModelState
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.learn.persistence import store
 from discreet.noise import SeededBits
@@ -159,6 +160,9 @@ def test_a_mutant_that_does_not_clip_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     assert max(moves("Classifier", X, X[:-1], physical_batch=256)) > most
 
 
+CHECKED = 40  # more calls than the check of a model makes
+
+
 class Keeping(nn.Module):
     """Keeps rows where nobody adds noise, once it was called more often than it is checked."""
 
@@ -170,7 +174,7 @@ class Keeping(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         self.calls += 1
-        if self.calls > 8:
+        if self.calls > CHECKED:
             self.kept.copy_(x[0])
             with torch.no_grad():
                 self.frozen.weight.copy_(x[:1])
@@ -178,6 +182,13 @@ class Keeping(nn.Module):
 
 
 def test_a_network_that_keeps_rows_releases_none() -> None:
+    with pytest.raises(InvalidParameter, match="to keep nothing from batch to batch"):
+        fitted("Classifier", model=Keeping, epochs=10)
+
+
+def test_what_no_noisy_step_changes_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if nothing had looked at it."""
+    monkeypatch.setattr(ModelState, "check", lambda _: None)
     model = fitted("Classifier", model=Keeping, epochs=10)
     assert not model.weights_["kept"].any()
     assert not any(np.allclose(model.weights_["frozen.weight"], np.float32(row / 3)) for row in X)

@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
+from discreet.deep.public_examples import PublicExamples, Signature
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import Bits, bernoulli, uniform_below
 
-Signature = tuple[Any, tuple[tuple[Any, ...], ...]]
 _LOADER = "Batches are drawn here, each example by a coin of its own: pass the loader's dataset, loader.dataset."
 _LENGTH = "Every example must be reachable by its number: pass a dataset with __len__ and __getitem__."
 
@@ -31,8 +31,13 @@ class PoissonBatches:
         data: with a length, and an example for each number below it.
         probability: with which an example enters a batch, independently of all others and of other batches.
         most: how many examples a piece has at most.
-        example: a public example, or a list of three, that shows shapes and types; None for those of the first one.
+        example: a public example, or a list of at least three, that shows shapes and types; None for those of the
+            first one.
         parts: into how many parts examples are put, each by a draw of its own; a batch is of one part.
+
+    Attributes:
+        most: how many examples a piece has at most.
+        public: makes batches that tell nothing about the data.
 
     Raises:
         InvalidParameter: for a loader with batches of its own, and for data of unknown length.
@@ -46,11 +51,12 @@ class PoissonBatches:
             raise InvalidParameter("data", type(data).__name__, "to have a length", _LENGTH)
         if example is None and len(data) == 0:
             raise InvalidParameter("data", "empty", "to have an example", "Pass example=, a public one.")
-        self._data, self._probability, self._most = data, probability, most
+        self._data, self._probability, self.most = data, probability, most
         self._parts, self._part_of = parts, np.zeros(0, dtype=np.int64)
-        self._public = example
-        shown = data[0] if example is None else example[0] if isinstance(example, list) else example
+        given = example if isinstance(example, list) else None
+        shown = data[0] if example is None else example if given is None else given[0]
         self._signature = _signature(default_collate([shown]))
+        self.public = PublicExamples(self._signature, given)
 
     def assign(self, bits: Bits | None = None) -> None:
         """Puts every example into a part, which stays secret; before the first batch is drawn."""
@@ -65,9 +71,9 @@ class PoissonBatches:
         """
         coins = bernoulli(self._probability, len(self._data), bits=bits)
         chosen = np.flatnonzero(coins & (self._part_of == part) if self._parts > 1 else coins)
-        for start in range(0, chosen.size, self._most):
-            piece = chosen[start : start + self._most]
-            yield self._collated(piece.tolist()), piece.size, start + self._most >= chosen.size
+        for start in range(0, chosen.size, self.most):
+            piece = chosen[start : start + self.most]
+            yield self._collated(piece.tolist()), piece.size, start + self.most >= chosen.size
 
     def _collated(self, places: Sequence[int]) -> Any:
         if isinstance(self._data, TensorDataset):
@@ -84,25 +90,9 @@ class PoissonBatches:
             )
         return batch
 
-    def public_rows(self, kinds: Sequence[int]) -> Any:
-        """Returns a batch that tells nothing about the data: a made-up example for each kind, or those given."""
-        if isinstance(self._public, list):
-            return default_collate([self._public[kind % len(self._public)] for kind in kinds])
-        spec, leaves = self._signature
-        made = [
-            torch.stack([_made_up(shape, dtype, kind) for kind in kinds]).to(place) for shape, dtype, place in leaves
-        ]
-        return pytree.tree_unflatten(made, spec)
-
 
 def _signature(batch: Any) -> Signature:
     leaves, spec = pytree.tree_flatten(batch)
     if not all(isinstance(leaf, Tensor) for leaf in leaves):
         raise InvalidParameter("data", "with other things", "to have examples of tensors and numbers", "Encode texts.")
     return spec, tuple((tuple(leaf.shape[1:]), leaf.dtype, leaf.device) for leaf in leaves)
-
-
-def _made_up(shape: tuple[int, ...], dtype: Any, kind: int) -> Tensor:
-    """A tensor of waves, or of zeros and ones, which most models can read as words and as classes."""
-    places = torch.arange(torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
-    return (torch.cos((places + 1) * (1.3 + kind)) if dtype.is_floating_point else (places + kind) % 2).to(dtype)

@@ -194,6 +194,8 @@ class Trainer:
     def __iter__(self) -> Iterator[Any]:
         """Yields public batches for a check of the model first, then the pieces of private ones, to the run's end."""
         turn = self._turn = object()
+        if self._check is not None:
+            self._check.leave()  # a loop that was broken off by an error
         if self._check is None or not self._check.done:
             yield from self._checked(turn)
         self._begin()
@@ -226,6 +228,8 @@ class Trainer:
 
     def _handed(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
         self._waiting = examples
+        if self._check is not None:
+            self._check.state.begin()
         self._recorder.start(examples)
         yield batch
         if turn is not self._turn:
@@ -251,7 +255,10 @@ class Trainer:
             checking.take(losses, examples)
             return
         found = PerExampleGradients(self._recorder, losses, self._names, examples)
-        self._sum.add(found.clipped_sum(self._sum.clip))
+        sums = found.clipped_sum(self._sum.clip)
+        if checking is not None:
+            checking.state.check()
+        self._sum.add(sums)
         if self._last:
             self._update()
 
@@ -298,6 +305,8 @@ class Trainer:
 
     def close(self) -> None:
         """Takes the hooks off the model, and lets go of the count of steps."""
+        if self._check is not None:
+            self._check.leave()
         self._recorder.close()
         self._count.close()
 

@@ -38,7 +38,9 @@ class _Hook:
         if self.recorder is None or not self.recorder.active:
             return None
         leaves, spec = pytree.tree_flatten(out)
-        watched = [self.recorder.watch(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+        several = sum(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves) > 1
+        watched = [self.recorder.watch(leaf, apart=several) for leaf in leaves if isinstance(leaf, Tensor)]
+        self.recorder.see(watched)
         self.recorder.note(layer, inputs, keywords, watched)
         values = iter(watched)
         return pytree.tree_unflatten([next(values)[0] if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
@@ -72,6 +74,7 @@ class _Forward:
 
         out = self.rule.forward(layer, watch, *inputs, **keywords)
         recorder.note(layer, tuple(given), {}, watched)
+        recorder.see([(leaf, None) for leaf in _tensors(out, {})])
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -92,6 +95,7 @@ class Recorder:
         model: the model; its frozen parameters are left alone.
 
     Attributes:
+        outputs: where in the graph the outputs of layers are.
         reduced: whether matrices are multiplied in fewer than 32 bits, as public examples showed; None if none did yet.
 
     Raises:
@@ -101,6 +105,7 @@ class Recorder:
     def __init__(self, model: nn.Module) -> None:
         self.active = self._listening = False
         self.calls: list[Call] = []
+        self.outputs: list[Any] = []
         self.reduced: bool | None = None
         self._compiled = any(_is_compiled(layer) for layer in model.modules())
         self._trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -135,7 +140,7 @@ class Recorder:
         if self._tapped:
             for parameter in self._trainable:
                 parameter.requires_grad_(True)
-        self.active, self.calls, self._shapes = False, [], []
+        self.active, self.calls, self.outputs, self._shapes = False, [], [], []
         self._tapped, self._place = False, 0
         _TAPS.pop(self._key, None)
 
@@ -154,11 +159,22 @@ class Recorder:
         """Returns whether outputs get taps, since there are no edges inside of what is compiled."""
         return self._tapped or bool(torch.compiler.is_compiling())
 
-    def watch(self, made: Tensor) -> Watched:
-        """Returns what goes on in place of an output, and where its gradient arrives; None if it has none."""
+    def see(self, watched: list[Watched]) -> None:
+        """Notes where in the graph the outputs of a layer are, behind which its parameters may be used."""
+        if not self.taps:
+            self.outputs += [get_gradient_edge(made) for made, _ in watched if made.requires_grad]
+
+    def watch(self, made: Tensor, *, apart: bool = False) -> Watched:
+        """Returns what goes on in place of an output, and where its gradient arrives; None if it has none.
+
+        Outputs of which one is made from another, such as those of an LSTM's cell, are kept `apart` by a copy: at the
+        output itself the gradient of the other one would arrive, too, and its parameters' would be counted twice.
+        """
         if not self.taps:
             self._shapes.append((made.shape[1:], made.dtype, made.device))
-            if made._is_view() and made.requires_grad:
+            if apart and made.requires_grad:
+                made = made.clone()
+            elif made._is_view() and made.requires_grad:
                 # A change in place of a view goes around its edge. The same numbers as no view do not let it.
                 made = torch.ops.aten._unsafe_view(made, made.shape)
             return made, get_gradient_edge(made) if made.requires_grad else None

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from discreet.deep.estimators.network_learner import NetworkLearner
+from discreet.deep.estimators.network_learner import PUBLIC, NetworkLearner
 from discreet.deep.estimators.private_run import Run
 from discreet.errors import InvalidParameter
 from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled
@@ -138,7 +138,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         if not self.constant_:
             places = codes(labels, self.classes_)
             kept, targets = rows[places >= 0], torch.from_numpy(places[places >= 0])
-            examples = [torch.tensor(kind % len(self.classes_)) for kind in range(4)]
+            examples = [torch.tensor((kind + kind // 3) % len(self.classes_)) for kind in range(PUBLIC)]
             self._train(run, _losses, kept, targets, examples=examples, bits=bits, most_steps=most_steps)
         self._account(event, bits)
         return self

@@ -29,6 +29,9 @@ MOST_INPUTS = 1 << 20
 """Numbers that one example may have."""
 
 REHEARSED = 1  # steps of a rehearsal
+_WAVES = ((0.5, 0.4), (0.1, 0.1), (0.9, 0.1), (0.4, 0.2), (0.6, 0.35), (0.25, 0.25), (0.75, 0.2), (0.5, 0.05))
+PUBLIC = len(_WAVES)
+"""How many public examples a network is checked on."""
 _PREDICTED = 1 << 10  # examples that go through the network at once
 _CLIPPING: dict[str, type[ClipRule]] = {"flat": Flat, "per_layer": PerLayer, "normalised": Normalised}
 _BOUNDS = "Pass public bounds=(low, high), one pair or one for each feature; they are never read from the data."
@@ -135,11 +138,11 @@ class NetworkLearner(Learner):
         return torch.from_numpy(inputs.astype(np.float32)).reshape(len(X), *self._shape(count))
 
     def _examples(self, targets: list[Tensor]) -> list[Any]:
-        """Four public examples within the bounds, of waves."""
+        """Public examples within the bounds, of waves of several heights: near the lower and the upper ends, too."""
         low, high = self._limits(self.n_features_in_)
         places = np.arange(1, self.n_features_in_ + 1)
-        rows = [low + (high - low) * (0.5 + 0.4 * np.cos(places * (1.3 + kind))) for kind in range(4)]
-        return list(zip(self._inputs(np.array(rows)), targets, strict=True))
+        waves = [middle + width * np.cos(places * (1.3 + kind)) for kind, (middle, width) in enumerate(_WAVES)]
+        return list(zip(self._inputs(low + (high - low) * np.array(waves)), targets, strict=True))
 
     def _train(
         self,
