@@ -30,6 +30,11 @@ def series() -> tuple[Tensor, ...]:
     return values((ROWS, 5, 4)), torch.arange(ROWS) % 2
 
 
+def pairs() -> tuple[Tensor, ...]:
+    """Examples of two times, and a label."""
+    return values((ROWS, 2, 4)), torch.arange(ROWS) % 2
+
+
 def images() -> tuple[Tensor, ...]:
     """Examples of grey values as bytes, and a label."""
     return (values((ROWS, 1, 6, 6)).abs() * 60).clamp(0, 255).to(torch.uint8), torch.arange(ROWS) % 2
@@ -524,10 +529,10 @@ HONEST: dict[str, Case] = {
         images,
     ),
     "standardised examples": before(lambda x: (x - x.mean(1, keepdim=True)) / (x.std(1, keepdim=True) + 1e-3)),
-    "LSTM cell": Case(lambda: Cells(nn.LSTMCell), plain, series),
-    "GRU cell": Case(lambda: Cells(nn.GRUCell), plain, series),
-    "RNN cell": Case(lambda: Cells(nn.RNNCell), plain, series),
-    "LSTM cell that is used twice": Case(lambda: Cells(nn.LSTMCell, 2), plain, series),
+    "LSTM cell": Case(lambda: Cells(nn.LSTMCell), plain, pairs),
+    "GRU cell": Case(lambda: Cells(nn.GRUCell), plain, pairs),
+    "RNN cell": Case(lambda: Cells(nn.RNNCell), plain, pairs),
+    "LSTM cell that is used twice": Case(lambda: Cells(nn.LSTMCell, 2), plain, pairs),
     "recurrent, long memory": Case(lambda: Summed(Recurrent(nn.LSTM), nn.Linear(21, 2)), plain, series),
     "two outputs": Case(UsesTwo, plain),
     "tied words": Case(lambda: Summed(Tied(), nn.Linear(56, 2)), plain, texts),

@@ -160,7 +160,7 @@ def test_a_mutant_that_does_not_clip_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     assert max(moves("Classifier", X, X[:-1], physical_batch=256)) > most
 
 
-CHECKED = 40  # more calls than the check of a model makes
+CHECKED = 25  # more calls than the check of a model makes
 
 
 class Keeping(nn.Module):
