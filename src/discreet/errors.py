@@ -400,7 +400,8 @@ class MissingExtra(DiscreetError, ImportError):
 
     >>> raise MissingExtra("vl_convert", "Drawing a chart", "report")
     Traceback (most recent call last):
-    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. In a checkout of Discreet, run: pip install '.[report]'
+    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. In a checkout of Discreet, run: pip install \
+'.[report]'
     """
 
     def __init__(self, module: str, what: str, extra: str) -> None:
