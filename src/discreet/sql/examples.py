@@ -35,6 +35,35 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def clipped(text: str, low: str = "0", high: str = "100") -> str:
+    """Writes an expression between two limits; NULL stays NULL, which GREATEST and LEAST alone turn into a limit.
+
+    >>> clipped("weight")
+    'CASE WHEN weight IS NOT NULL THEN GREATEST(LEAST(weight, 100), 0) END'
+    """
+    return f"CASE WHEN {text} IS NOT NULL THEN GREATEST(LEAST({text}, {high}), {low}) END"
+
+
+def different(question: str) -> str:
+    """Writes a proposed question that does not ask what was asked: the reader is told so.
+
+    >>> different("SELECT COUNT(*) AS n FROM visits")
+    '`SELECT COUNT(*) AS n FROM visits` (a different question)'
+    """
+    return f"`{question}` (a different question)"
+
+
+def same_question(hint: str) -> str | None:
+    """Finds the proposed question that asks what was asked, if a hint has one.
+
+    >>> same_question("Count: `SELECT 1` (a different question). Or clip: `SELECT 2`.")
+    'SELECT 2'
+    """
+    found = _SAME.search(hint)
+    return None if found is None else found[1]
+
+
+_SAME = re.compile(r"`([^`]*)`(?! \(a different question\))(?:[^`]*`[^`]*`)*[^`]*\Z")
 _WORDS = {"order", "group", "by", "cast", "if", "extract", "try_cast", "nulls", "to", "at", "columns", "div"}
 
 
@@ -82,7 +111,7 @@ class Examples:
     def mean_of(self, column: ColumnSchema, aggregate: str = "AVG") -> str:
         """Writes the mean of a column of numbers."""
         name = quoted(column.name)
-        argument = name if column.bounds else f"GREATEST(LEAST({name}, 100), 0)"
+        argument = name if column.bounds else clipped(name)
         return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
 
     @property
@@ -131,6 +160,16 @@ class Examples:
             return self.count
         over = "RANK() OVER (ORDER BY COUNT(*) DESC)"
         return f"SELECT {key} AS key, COUNT(*) AS n, {over} AS place FROM {self.table} GROUP BY 1"
+
+    @property
+    def ranked(self) -> str:
+        """Each person's first row, by a window over their rows."""
+        own = self.schema.unit if self.schema.unit in self.schema.stored else None
+        order = self._of(Type.DATE, Type.TIMESTAMP, Type.INT, Type.FLOAT)
+        if own is None or order is None:
+            return self.count
+        place = f"ROW_NUMBER() OVER (PARTITION BY {quoted(own)} ORDER BY {order}) AS place"
+        return f"SELECT COUNT(*) AS n FROM (SELECT {quoted(own)}, {place} FROM {self.table}) AS t WHERE place = 1"
 
     @property
     def kept(self) -> str:
@@ -226,18 +265,20 @@ def band(value: Expression) -> Expression:
 def filled(template: str, examples: Examples | None) -> str:
     """Fills the examples into a hint, where they stand as {name}; without a declared table there are none.
 
+    An example is about the same table and not about what was asked, so that it is marked as a different question.
+
     >>> schema = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
     >>> filled("Count: {grouped}.", Examples(schema))
-    'Count: `SELECT ward AS key, COUNT(*) AS n FROM visits GROUP BY 1`.'
+    'Count: `SELECT ward AS key, COUNT(*) AS n FROM visits GROUP BY 1` (a different question).'
     """
     if examples is None:
         return "Declare a table first, with protect."
-    return _PLACE.sub(lambda place: f"`{getattr(examples, place[1])}`", template)
+    return _PLACE.sub(lambda place: different(getattr(examples, place[1])), template)
 
 
 _NAMES = (
     "count units some_units varieties mean median filtered conditional grouped top kept present pattern since weekdays"
-    " months bands buckets place"
+    " months bands buckets place ranked"
 )
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 

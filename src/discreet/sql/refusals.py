@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from discreet import check
 from discreet.errors import UnsupportedQuery
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.examples import Examples, filled, mentioned
+from discreet.sql.examples import DIALECT, Examples, filled, mentioned
 from discreet.sql.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason, with {word} for what was written, and a hint, with names of `Examples` in braces."""
+    """A reason, with {word} for what was written, and a hint, with names of `Examples` in braces.
+
+    Where another word means the same, it stands `instead`, and the hint shows the question with it.
+    """
 
     reason: str
     hint: str
+    instead: str = ""
 
 
 _ONE = "Ask about one table: {grouped}."
@@ -127,7 +133,7 @@ _SINGLE: dict[str, Refusal] = {
         "What a word is differs from engine to engine.",
         "Write UPPER(LEFT(x, 1)) || LOWER(SUBSTR(x, 2)), or compare in one case: {pattern}.",
     ),
-    "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}."),
+    "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}.", instead="AVG"),
     "ROW": Refusal("ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."),
     "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
 }
@@ -143,6 +149,10 @@ UNKNOWN_FUNCTION = Refusal(
 UNKNOWN_WORD = Refusal("{word} has no place in a question.", "If it is a name, put it in double quotes; else {count}.")
 
 
+_HOLE = "what_is_written_anew"
+"""A name for the place of an expression while the question around it is printed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A text, and the declarations it is read against.
@@ -153,6 +163,7 @@ class Source:
         before: how many leading characters we added ourselves; positions do not count them.
         parameters: the values of its parameters.
         today: the public day that CURRENT_DATE stands for.
+        propose: returns a whole question as it is accepted, if it is; None where the text is a part of one.
     """
 
     text: str
@@ -160,6 +171,7 @@ class Source:
     before: int = 0
     parameters: Parameters = None
     today: dt.date | None = None
+    propose: Callable[[str], str | None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def examples(self) -> Examples | None:
@@ -189,6 +201,31 @@ class Source:
         offset = at if isinstance(at, int) else self.start(at)
         place, own = self.position(offset), self.text[self.before :]
         raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), place, text=own)
+
+    def rewritten(self, node: exp.Expr, text: str) -> str | None:
+        """Writes this question with another expression in the place of one; None unless that is accepted.
+
+        Args:
+            node: the expression, as it was parsed.
+            text: what stands in its place.
+        """
+        if self.propose is None:
+            return None
+        try:
+            whole = sqlglot.parse_one(self.text, dialect=DIALECT)
+        except SqlglotError:  # the first gate reads some words as names that the parser by itself does not
+            return None
+        written, start = node.sql(dialect=DIALECT), self.start(node)
+        alike = [
+            part
+            for part in whole.find_all(type(node))
+            if part.parent is not None and self.start(part) == start and part.sql(dialect=DIALECT) == written
+        ]
+        if len(alike) != 1:
+            return None
+        alike[0].replace(exp.column(_HOLE))
+        found = whole.sql(dialect=DIALECT, comments=False).replace(_HOLE, text)
+        return None if "`" in found else self.propose(found)
 
     def start(self, node: exp.Expr) -> int:
         """Finds where a node begins: its own place or that of its first part, or of the function's name before it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -19,7 +19,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import UNIT, Aggregate, Call, Column, Expression, ExtremeKind, Literal, columns, grouping
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.examples import Examples, quoted
+from discreet.sql.examples import Examples, clipped, different, quoted
 from discreet.sql.refusals import Source
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Scope:
         self._prefix(node)
         name = self._declared(node)
         if name.startswith("#"):
-            self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column.", node)
+            self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column: {count}.", node)
         return Column(name, self.schema.columns[name].type)
 
     def aggregate(
@@ -150,19 +150,23 @@ class Scope:
         if node.args.get("db") or node.args.get("catalog"):
             self.refuse("A column is named by its table at most.", "Leave the rest out: {count}.", node)
         if node.table and not any(same(node.table, alias) for alias in self.visible):
-            self.refuse(f"'{node.table[:60]}' is not a table of this question.", "Leave the prefix out: {count}.", node)
+            self.refuse(f"'{node.table[:60]}' is not a table of this question.", self._without_prefix(node), node)
+
+    def _without_prefix(self, node: exp.Column) -> str:
+        asked = self.source.rewritten(node, quoted(node.name))
+        return f"Leave the prefix out: `{asked}`." if asked else "Leave the prefix out: {count}."
 
     def _declared(self, node: exp.Column) -> str:
         found = self._meanings(node)
         if len(found) > 1:
             tables = " or ".join(quoted(alias) for alias in self.visible)
-            self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}.", node)
+            self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}; for example {{count}}.", node)
         if not found:
             self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node), node)
         return found[0]
 
     def _near(self, node: exp.Column) -> str:
-        hint = near(node.name, [known for names in self.visible.values() for known in names])
+        hint = near(node, [known for names in self.visible.values() for known in names], self.source)
         return f"{hint} {_meant_as_text(node)}" if _is_compared(node) else hint
 
 
@@ -212,9 +216,8 @@ class AnswerScope(Scope):
     ) -> Expression:
         """The column of the aggregate, made if it is new."""
         registered, text = aggregation(kind), node.this if written is None else written
-        about, second = (
-            None if part is None else self._about(registered, part, node, text) for part in (argument, other)
-        )
+        about = None if argument is None else self._about(registered, argument, node, text)
+        second = None if other is None else self._about(registered, other, node, node.expression)
         name = f"#{len(self.aggregates) + 1}"
         wanted = Aggregate(name=name, kind=kind, argument=about, other=second, quantile=share)
         alike = (made for made in self.aggregates if made.argument == about)  # which costs less than to replace
@@ -251,7 +254,7 @@ class AnswerScope(Scope):
             return "Ask for the largest groups of another column: {top}."
         present = f"FROM {quoted(self.schema.name)} WHERE {text} IS NOT NULL"
         counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
-        return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
+        return f"Ask the steward to declare its keys, or ask for the largest group: {different(counted)}."
 
     def _in_order(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         """What tells of some texts: their groups; the first or the last of them, in that order."""
@@ -261,9 +264,9 @@ class AnswerScope(Scope):
             return "{grouped}"
         name, table = quoted(argument.name), quoted(self.schema.name)
         if registered.kind not in ("min", "max"):
-            return f"`{Examples(self.schema).grouped_by(name)}`"
+            return different(Examples(self.schema).grouped_by(name))
         down = " DESC" if registered.kind == "max" else ""
-        return f"`SELECT {name} AS answer, COUNT(*) AS n FROM {table} GROUP BY 1 ORDER BY 1{down}`"
+        return different(f"SELECT {name} AS answer, COUNT(*) AS n FROM {table} GROUP BY 1 ORDER BY 1{down}")
 
     def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if not (value.type.is_number or (registered.timed and value.type.is_time)):
@@ -290,12 +293,15 @@ class AnswerScope(Scope):
 
     def _clip(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
+        limits = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
+        advice = "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
+        for part in _written_values(argument):
+            if asked := self.source.rewritten(part, clipped(part.sql(dialect="duckdb"), *limits)):
+                return f"{advice}: `{asked}`."
         if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
-            return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
-        low, high = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
-        held = registered.written(f"GREATEST(LEAST({text}, {high}), {low})")
-        clipped = f"SELECT {held} AS answer FROM {quoted(table)}"
-        return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
+            return f"{advice}, as in {clipped('x')}: {{mean}}."
+        held = registered.written(clipped(text, *limits))
+        return f"{advice}: {different(f'SELECT {held} AS answer FROM {quoted(table)}')}."
 
 
 def lookup(name: str, known: Mapping[str, T]) -> T | None:
@@ -315,6 +321,13 @@ def same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
 
 
+def _written_values(argument: exp.Expr) -> Iterator[exp.Expr]:
+    """What an aggregate is about, as it may have been written: a FILTER made a CASE of it."""
+    yield argument
+    if isinstance(argument, exp.Case) and len(argument.args["ifs"]) == 1:
+        yield argument.args["ifs"][0].args["true"]
+
+
 def _is_compared(node: exp.Column) -> bool:
     """Whether a name stands where a value is compared with: x = name, x IN (name), x LIKE name."""
     plain = not node.table and not {"`", "{"} & set(node.name)
@@ -327,10 +340,13 @@ def _meant_as_text(node: exp.Column) -> str:
     return f"A text is written in single quotes: '{written}'."
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """Proposes declared names that are near to one that nobody declared."""
+def near(node: exp.Expr, known: Iterable[str], source: Source) -> str:
+    """Proposes declared names that are near to one that is not declared, and the question with the nearest."""
     names = {entry.casefold(): entry for entry in known}
-    close = get_close_matches(name.casefold()[:60], names, n=1)
-    if close:
-        return f"Did you mean {quoted(names[close[0]])}?"
-    return f"Declared: {', '.join(quoted(entry) for entry in names.values())}."
+    close = get_close_matches(node.name.casefold()[:60], names, n=1)
+    if not close:
+        return f"Declared: {', '.join(quoted(entry) for entry in names.values())}; for example {{count}}."
+    meant = quoted(names[close[0]])
+    prefix = f"{quoted(node.table)}." if isinstance(node, exp.Column) and node.table else ""
+    asked = source.rewritten(node, prefix + meant)
+    return f"Did you mean {meant}?" + (f" Then ask `{asked}`." if asked else " For example {count}.")

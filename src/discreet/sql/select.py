@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from discreet import check
-from discreet.errors import UnknownTable
+from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
 from discreet.plan.model.nodes import Column, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
@@ -35,7 +35,7 @@ from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
 from discreet.sql.clauses.subqueries import lateral, marked
 from discreet.sql.clauses.union_clause import ENDS, branches, stacked
-from discreet.sql.examples import DIALECT
+from discreet.sql.examples import DIALECT, Examples, same_question
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
 from discreet.sql.refusals import REFUSALS, Refusal, Source
@@ -43,6 +43,8 @@ from discreet.sql.scope import Scope, lookup
 from discreet.sql.sql_tokens import tokens
 
 DEEPEST_TREE = 120
+MOST_REWRITES = 6
+"""How many pieces of one question a refusal rewrites; each is read anew."""
 CLAUSES = (
     *("with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"),
 )
@@ -75,9 +77,35 @@ def parse(
     (['ward', 'n'], 'count')
     """
     source = Source(check.instance(str, text=text), schemas, parameters=parameters, today=today)
-    tree = parsed(source)
-    reader = From(source, nested, lateral)
-    return _whole(tree, reader)
+    return _read(_proposing(source, MOST_REWRITES))
+
+
+def _read(source: Source) -> Question:
+    return _whole(parsed(source), From(source, nested, lateral))
+
+
+def _proposing(source: Source, times: int) -> Source:
+    """Returns the text with refusals that propose it rewritten; what is refused once more is rewritten once more."""
+    return replace(source, propose=lambda text: _proposal(replace(source, text=text), times - 1)) if times else source
+
+
+def _proposal(source: Source, times: int) -> str | None:
+    try:
+        found = _read(_proposing(source, times))
+    except UnsupportedQuery as refused:
+        return same_question(refused.hint)
+    except DiscreetError:
+        return None
+    return source.text if _can_be_shown(found, source) else None
+
+
+def _can_be_shown(found: Question, source: Source) -> bool:
+    """Tells whether the groups of a question can be shown, for accounts without a delta too."""
+    if all(schema.private_groups or schema.public for schema in source.schemas.values()):
+        return True
+    if found.source is not None or found.beside or found.steps:
+        return not any(question.keys for question in (found, *found.beside))
+    return all(Examples(source.schemas[found.table]).shows(key.expression) for key in found.keys)
 
 
 def _whole(tree: exp.Select | exp.Union, reader: From) -> Question:

@@ -374,7 +374,11 @@ def _symbol(token: Token) -> Refusal | None:
 
 def _refuse(source: Source, refusal: Refusal, token: Token) -> None:
     word = token.text.upper() if len(token.text) <= 40 else token.text[:37].upper() + "..."
-    source.refuse(refusal.reason.replace("{word}", word), refusal.hint, token.start)
+    asked = None
+    if refusal.instead and source.propose is not None:
+        asked = source.propose(source.text[: token.start] + refusal.instead + source.text[token.end + 1 :])
+    hint = refusal.hint if asked is None else f"Write {refusal.instead}: `{asked}`."
+    source.refuse(refusal.reason.replace("{word}", word), hint, token.start)
 
 
 def _is(token: Token | None, kind: Kind) -> bool:

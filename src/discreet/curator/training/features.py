@@ -25,7 +25,7 @@ from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
-from discreet.sql.examples import quoted
+from discreet.sql.examples import clipped, quoted
 from discreet.sql.training_rows import RowColumn, RowSource
 
 Floats = NDArray[np.float64]
@@ -274,7 +274,9 @@ def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | N
         return Labels(value=value, classes=(0, 1) if classes is None else _of_type(classes, Type.INT))
     if value.type not in (Type.INT, Type.TEXT):
         reason = f"A class is a whole number, a text or a truth value, not {value.type.value}."
-        source.refuse(reason, "Make classes of it, such as CASE WHEN x > 0 THEN 1 ELSE 0 END.", column.at)
+        name = quoted(column.name)
+        classes_of = f"CASE WHEN {name} > 0 THEN 1 WHEN {name} <= 0 THEN 0 END AS {name}"
+        source.refuse(reason, f"Make classes of it, such as {classes_of}.", column.at)
     if classes is not None:
         return Labels(value=value, classes=_of_type(classes, value.type))
     keys = None if column.schema.keys is None else _plain_keys(column.schema.keys)
@@ -347,11 +349,12 @@ def _unbounded(column: RowColumn, source: RowSource) -> NoReturn:
     name, kind = quoted(column.name), column.column.type
     if kind.is_number or kind is Type.DATE:
         reason = f"{name} has no public bounds, so that one person could move the model by any amount."
-        hint = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
-        source.refuse(reason, hint + "such as GREATEST(LEAST(x, 100), 0) AS x.", column.at)
+        clip = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
+        limits = ("DATE '2000-01-01'", "DATE '2030-12-31'") if kind is Type.DATE else ("0", "100")
+        source.refuse(reason, f"{clip}such as {clipped(name, *limits)} AS {name}.", column.at)
     if kind is Type.TIMESTAMP:
         reason = f"{name} is a moment, and a learner takes numbers and days."
-        source.refuse(reason, "Take its day, CAST(x AS DATE) AS day, with declared bounds, or its hour.", column.at)
+        source.refuse(reason, f"Take its hour, such as EXTRACT(HOUR FROM {name}) AS {name}.", column.at)
     reason = f"{name} is {kind.value} without public keys, and a learner takes numbers."
-    hint = "Ask the steward to declare its keys, or compare it with what you know, such as CASE WHEN x = 'A' THEN 1 "
-    source.refuse(reason, hint + "ELSE 0 END AS is_a.", column.at)
+    hint = "Ask the steward to declare its keys, or compare it with what you know, such as "
+    source.refuse(reason, f"{hint}CASE WHEN {name} = 'A' THEN 1 WHEN {name} <> 'A' THEN 0 END AS is_a.", column.at)

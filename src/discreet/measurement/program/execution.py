@@ -21,6 +21,7 @@ from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, same_values, worked
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Weighted
 from discreet.plan.analysis.group_keys import in_order, rest_of
@@ -400,7 +401,7 @@ def exact_numbers() -> Iterator[None]:
         if error.name not in _OF_A_GRID:
             raise
         reason = "The numbers of this question are too large, too small or too fine to be added up exactly."
-        hint = "Scale them, or clip them to moderate limits with GREATEST and LEAST."
+        hint = f"Scale them, or clip them to moderate limits, as in {CLIPPED}."
         raise UnsupportedQuery(reason, hint) from None
 
 

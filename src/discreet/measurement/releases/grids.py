@@ -24,6 +24,9 @@ STEPS = 1 << 20  # between the bounds of a real argument: what its total is roun
 MOST_ROWS = 1 << 36
 """In a table, for sums whose number of values is not released: their roundings add up to no more than this many."""
 
+CLIPPED = "CASE WHEN x IS NOT NULL THEN GREATEST(LEAST(x, 100), 0) END"
+"""How a question clips x to public limits; GREATEST and LEAST pass over NULL, and would alone make a limit of it."""
+
 _TERM = 1 << 59  # fine steps of the largest value; up to twice as many
 _FACTORS = {2: 1 << 30, 3: 1 << 20}  # fine steps between the bounds of a factor, by how many there are; up to twice
 _FOLDED = 1 << 36  # the same of what one person's values are added up in
@@ -174,7 +177,7 @@ def bounded_steps(
     if limits is None:
         raise UnsupportedQuery(
             f"{name} needs public bounds of its argument.",
-            f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
+            f"Declare them with bounds=..., or clip in the question: {name}({CLIPPED}).",
         )
     if power > 1 and not multipliable(limits, argument.type, power):
         raise UnsupportedQuery(

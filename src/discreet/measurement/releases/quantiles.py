@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers
-from discreet.measurement.releases.grids import Steps
+from discreet.measurement.releases.grids import CLIPPED, Steps
 from discreet.measurement.releases.needs import Need, Rank
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.time_grids import TimeGrid
@@ -246,7 +246,7 @@ def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = Fa
     if limits is None:
         raise UnsupportedQuery(
             "A quantile needs public bounds of its argument.",
-            "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
+            f"Declare them with bounds=..., or clip in the question: MEDIAN({CLIPPED}).",
         )
     if argument.type.is_time:
         return TimeGrid.of(limits, argument.type)

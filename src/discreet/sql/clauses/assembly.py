@@ -55,7 +55,7 @@ from discreet.sql.clauses.select_parts import (
     readable,
 )
 from discreet.sql.clauses.window_clause import GroupScope
-from discreet.sql.examples import Examples, band, quoted
+from discreet.sql.examples import Examples, band, different, quoted
 from discreet.sql.functions import read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
@@ -340,7 +340,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> N
         _divided_to_a_key(piece, asked)
         text = piece.node.sql(dialect="duckdb")
         whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
-        banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"
+        banded = different(examples.grouped_by(f"CAST({whole} AS INT)", "band"))
         simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200
         simple = simple and asked.is_plain and examples.shows(band(expression))
         reason = "A key of type float makes groups out of rounding errors."
@@ -360,7 +360,7 @@ def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
     examples = Examples(asked.schema)
     simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200 and asked.is_plain
     if key.type is Type.INT and simple and examples.shows(key):
-        hint = f"// divides whole numbers: `{examples.grouped_by(text, 'band')}`."
+        hint = f"// divides whole numbers: {different(examples.grouped_by(text, 'band'))}."
         piece.source.refuse("/ divides to a double, which makes groups out of rounding errors.", hint, piece.node)
 
 
@@ -373,10 +373,11 @@ def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoRetur
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
     elif column.type is Type.FLOAT:
         reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
-        hint = hint if stored is None else f"Ask `{Examples(asked.schema).mean_of(stored)}`."
+        hint = hint if stored is None else f"Ask {different(Examples(asked.schema).mean_of(stored))}."
     else:
         reason = f"{name} is neither a key nor inside an aggregate: it would publish people's values."
-        hint = f"Group by it: `{Examples(asked.schema).grouped_by(name)}`." if own else "Group by it, as in {grouped}."
+        grouped = different(Examples(asked.schema).grouped_by(name))
+        hint = f"Group by it: {grouped}." if own else "Group by it, as in {grouped}."
     piece.source.refuse(reason, hint, node)
 
 

@@ -107,7 +107,7 @@ class From:
             found, listed, parts = self._listed(found, listed, parts)
         if listed:
             reason = "A list of tables is a join, and WHERE does not say what is equal."
-            self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id.", listed[0][1])
+            self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id: {count}.", listed[0][1])
         for part in parts:
             matched = self._matched(found, part)
             if matched is None:
@@ -209,7 +209,7 @@ class From:
 
     def _check_alias(self, alias: str, taken: Sequence[str], node: exp.Expr) -> None:
         if any(same(alias, other) for other in taken):
-            self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+            self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS: {count}.", node)
 
     def free_alias(self, node: exp.Expr, left: Origin) -> str:
         """Returns the name of a SELECT that is joined, if no table before it has it."""
@@ -223,11 +223,11 @@ class From:
         only(node, self.blank, "this", "on", "using", "side", "kind")
         outer = (node.side or "").upper() == "LEFT"
         if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
-            self.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id.", node)
+            self.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id: {count}.", node)
         right = self._right(left, (), node)
         pairs, conditions = self._pairs(left, right, node)
         if conditions and outer:
-            self.source.refuse("LEFT JOIN takes equalities.", "Filter the right table in a SELECT first.", node)
+            self.source.refuse("LEFT JOIN takes equalities.", "Filter the right table in a SELECT in brackets: {count}.", node)
         return self._paired(left, right, pairs, node, outer=outer), conditions
 
     def _pairs(
@@ -238,7 +238,7 @@ class From:
             return [self._pair(left, right, column, column) for column in columns], []
         on = node.args.get("on")
         if on is None:
-            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
+            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node)
         pairs, others = [], []
         for part in conjuncts(on):
             found = self.equality(left, right, part)
@@ -247,7 +247,7 @@ class From:
             else:
                 pairs.append(found)
         if not pairs:
-            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
+            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node)
         return pairs, others
 
     def equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:
@@ -293,7 +293,7 @@ class From:
             if outer:
                 self.source.refuse(
                     "LEFT JOIN begins with the protected table.",
-                    "Put it first; public keys show empty groups anyway.",
+                    "Put it first: {grouped}. Public keys show empty groups anyway.",
                     node,
                 )
             left, right, pairs = right, left, [(b, a) for a, b in pairs]
@@ -396,7 +396,7 @@ class From:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
         if any(puts_together(output) for output in tree.expressions):
             reason = "EXISTS looks for rows, and an aggregate gives one row whatever there is: this is always TRUE."
-            hint = "Write SELECT 1 in its place, or compare the aggregate: WHERE (SELECT COUNT(*) ...) > 0."
+            hint = "Write SELECT 1 in its place, or compare the aggregate, WHERE (SELECT COUNT(*) ...) > 0: {count}."
             self.source.refuse(reason, hint, node)
         if tree.args.get("joins") or tree.args.get("with_"):
             return None
@@ -408,7 +408,7 @@ class From:
         pairs = [self.equality(found, other, part) for part in parts if part not in local]
         if not pairs:
             reason = "EXISTS compares columns of the rows outside and inside."
-            self.source.refuse(reason, "For example WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id).", node)
+            self.source.refuse(reason, "Write WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id): {count}.", node)
         if None in pairs or any(part.find(exp.Query) for part in local):
             return None
         return self.filtered(other, local), [pair for pair in pairs if pair is not None]

@@ -20,7 +20,7 @@ from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question, columns, fits
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.examples import quoted
+from discreet.sql.examples import different, quoted
 from discreet.sql.functions.grammar import only, read
 from discreet.sql.scope import Scope, same
 
@@ -140,7 +140,7 @@ def _hint(scope: Scope, node: exp.Expr) -> str:
     if "`" in text or len(text) > 200 or scope.alias != scope.schema.name:
         return "Write the edges out, or group by bands: {buckets}."
     asked = f"SELECT HISTOGRAM({text}, 0, 25, 50, 75, 100) AS answer FROM {quoted(scope.schema.name)}"
-    return f"Ask the steward to declare bounds, or write edges of your choice: `{asked}`."
+    return f"Ask the steward to declare bounds, or write edges of your choice: {different(asked)}."
 
 
 def _literal(edge: Fraction, kind: Type) -> Literal:

@@ -74,7 +74,8 @@ class Columns(Scope):
         """Returns the expression that a column of the inner SELECT stands for."""
         found = self._of_table(node) if node.table else lookup(node.name, self.named) or self._only(node)
         if found is None:
-            self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
+            reason = f"The inner SELECT has no column '{node.name[:60]}'."
+            self.refuse(reason, near(node, self.released, self.source), node)
         return found
 
     def _of_table(self, node: exp.Column) -> Expression | None:
@@ -89,7 +90,7 @@ class Columns(Scope):
         found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
         if len(found) > 1 and lookup(node.name, self.released) is None:
             aliases = " or ".join(quoted(alias) for alias in self.tables)
-            self.refuse(f"Several SELECTs have a column '{node.name[:60]}'.", f"Say which: of {aliases}.", node)
+            self.refuse(f"Several SELECTs have a column '{node.name[:60]}'.", f"Say which: of {aliases}; for example {{grouped}}.", node)
         return lookup(node.name, self.released)
 
     def scalar(self, node: exp.Expr) -> Expression:
@@ -379,7 +380,7 @@ def _pair(part: exp.Expr, scope: Columns, alias: str, block: Question) -> tuple[
     if not isinstance(part, exp.EQ):
         found = lookup(str(part.name), names)
         if found is None:
-            scope.refuse(f"The joined SELECT has no column '{part.name[:60]}'.", near(part.name, names), part)
+            scope.refuse(f"The joined SELECT has no column '{part.name[:60]}'.", near(part, names, scope.source), part)
         return scope.column(exp.column(part.name)), found
     for one, other in ((part.this, part.expression), (part.expression, part.this)):
         if isinstance(one, exp.Column) and same(one.table, alias) and (found := lookup(one.name, names)) is not None:

@@ -17,6 +17,7 @@ from discreet.plan.model.relations import FineGrid, Window
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
 from discreet.sql.clauses.select_parts import PLACE_KINDS, Subqueries
+from discreet.sql.examples import clipped
 from discreet.sql.functions import only, read
 from discreet.sql.functions.aggregates import as_number
 from discreet.sql.scope import AnswerScope, Scope
@@ -36,6 +37,7 @@ VALUE_KINDS: dict[type[exp.Expr], WindowKind] = {
     exp.Min: "min",
     exp.Max: "max",
 }
+_KNOWN = "ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX"
 _ORDERED = ("row_number", "rank", "dense_rank", "lag", "lead", "first", "last")
 
 
@@ -53,10 +55,11 @@ class WindowScope(Scope):
         whole = self._is_whole(node)
         made = replace(self._asked(node.this), partition=self._partition(node), order=ordered)
         if made.kind in _ORDERED and not ordered:
-            self.refuse("What is first or next depends on an order.", "Add ORDER BY after PARTITION BY.", node)
+            self.refuse("What is first or next depends on an order.", "Add ORDER BY after PARTITION BY: {ranked}.", node)
         if made.kind == "last" and not whole:
             reason = "LAST_VALUE would be that of the row itself: so far, it is the last."
-            self.refuse(reason, "Take FIRST_VALUE in descending order.", node)
+            frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+            self.refuse(reason, f"For the last of all rows write {frame} after ORDER BY: {{ranked}}.", node)
         if whole and made.kind not in _ORDERED:
             made = replace(made, order=())
         same = [known for known in self.windows if replace(known, name=made.name) == made]
@@ -70,7 +73,7 @@ class WindowScope(Scope):
         if not self.ids(given):
             self.refuse(
                 "A window over several people's rows would tell one about another.",
-                "Put the column of ids into PARTITION BY.",
+                "Put the column of ids into PARTITION BY: {ranked}.",
                 node,
             )
         return tuple(part for part in given if not is_whole_id([part], self.schema))
@@ -99,7 +102,7 @@ class WindowScope(Scope):
         if spec is None:
             return False
         if {name: part.upper() if isinstance(part, str) else part for name, part in spec.args.items() if part} != _ALL:
-            hint = "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING."
+            hint = "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING: {ranked}."
             self.refuse("This frame is not in the list.", hint, node)
         return True
 
@@ -110,7 +113,7 @@ class WindowScope(Scope):
             return Window(name=name, kind=PLACE_KINDS[type(node)], type=Type.INT)
         if type(node) not in VALUE_KINDS:
             reason = f"{node.key.upper()} is not answered beside a row."
-            self.refuse(reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX.", node)
+            self.refuse(reason, f"Use {_KNOWN}: {{ranked}}.", node)
         only(node, self, "this", "offset", "big_int")
         if node.this is None or isinstance(node.this, exp.Star):
             return Window(name=name, kind="count", type=Type.INT)
@@ -136,7 +139,7 @@ class WindowScope(Scope):
         count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
         if isinstance(count, int) and 1 <= count <= FARTHEST:
             return count
-        return self.refuse(f"LAG and LEAD look 1 to {FARTHEST} rows away.", "Write the number out.", node)
+        return self.refuse(f"LAG and LEAD look 1 to {FARTHEST} rows away.", "Write the number out: {place}.", node)
 
     def _value(self, node: exp.Expr) -> Expression:
         found = read(node, self.row)
@@ -153,9 +156,12 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
     """
     limits = bounds(argument, scope.schema) if argument.type.is_number else None
     if limits is None:
+        written = clipped(node.this.sql(dialect="duckdb")) if isinstance(node.this, exp.Expr) else clipped("x")
+        asked = scope.source.rewritten(node.this, written) if isinstance(node.this, exp.Expr) else None
+        proposed = f": `{asked}`" if asked else f", as in {clipped('x')}: {{mean}}"
         scope.refuse(
             "A sum over one person's rows needs public bounds of what is added.",
-            "Declare bounds, or clip with GREATEST and LEAST: {mean}.",
+            f"Ask the steward to declare bounds, or clip to public limits that you expect all values to be within{proposed}.",
             node,
         )
     found = Steps.of(limits, argument.type)
@@ -254,7 +260,7 @@ def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | Non
     known = {"kind", "start", "start_side", "end", "end_side"}
     more = [name for name, part in spec.args.items() if part and name not in known]
     if str(spec.args.get("kind")).upper() != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
-        hint = "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
+        hint = "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW: {place}."
         scope.refuse("This frame is not in the list.", hint, node)
     before, after = ends
     return None if before == -_NEVER else -before, None if after == _NEVER else after
@@ -273,7 +279,7 @@ def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
     found = read(given, scope) if isinstance(given, exp.Expr) else None
     count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
     if not isinstance(count, int) or not 0 <= count <= FARTHEST:
-        scope.refuse(f"A frame looks 0 to {FARTHEST} rows away.", "Write the number out.", node)
+        scope.refuse(f"A frame looks 0 to {FARTHEST} rows away.", "Write the number out: {place}.", node)
     return sign * count
 
 
@@ -284,7 +290,7 @@ def _asked(node: exp.Expr, scope: Scope) -> GroupWindow:
     if type(node) not in VALUE_KINDS:
         reason = f"{node.key.upper()} is not answered beside a group."
         scope.refuse(
-            reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX: {place}.", node
+            reason, f"Use {_KNOWN}: {{place}}.", node
         )
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]
@@ -308,7 +314,7 @@ def _offset(node: exp.Expr, scope: Scope) -> int:
     count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
     if isinstance(count, int) and 1 <= count <= FARTHEST:
         return count
-    return scope.refuse(f"LAG and LEAD look 1 to {FARTHEST} rows away.", "Write the number out.", node)
+    return scope.refuse(f"LAG and LEAD look 1 to {FARTHEST} rows away.", "Write the number out: {place}.", node)
 
 
 def _value(node: exp.Expr, scope: Scope) -> Expression:

@@ -1,0 +1,86 @@
+"""A refused question, and how its hint is applied word for word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from discreet.curator import Answer, Curator
+from discreet.errors import UnsupportedQuery
+from tests.corpus.truth import check, truth
+from tests.corpus.world import World
+
+EPSILON, DELTA = 10**6, "1e-4"
+PROPOSED = re.compile(r"`([^`]*)`( \(a different question\))?")
+"""What a hint proposes, and whether it says that this is a different question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One refusal.
+
+    Args:
+        sql: the question that is refused.
+        applied: the question as the words of the hint change it, where they name SQL to write.
+        changed: why the words of the hint change what is asked, where they do and say so.
+        options: further arguments of the question that is refused.
+    """
+
+    sql: str
+    applied: str | None = None
+    changed: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Asks what hints propose, and compares the answers with plain DuckDB."""
+
+    world: World
+    curator: Curator
+    plain: duckdb.DuckDBPyConnection
+    known: dict[str, Answer] = field(default_factory=dict)
+
+    def refusal(self, case: Case) -> UnsupportedQuery | None:
+        """The refusal of a question, which other errors than refusals are not."""
+        try:
+            self.curator.explain(case.sql, **({"epsilon": 1, "delta": DELTA} | case.options))
+        except UnsupportedQuery as refused:
+            return refused
+        return None
+
+    def check(self, case: Case, refused: UnsupportedQuery) -> None:
+        """Everything that the hint proposes is accepted, and asks what was asked unless the hint says otherwise."""
+        for proposal, differs in PROPOSED.findall(refused.hint):
+            self.compare(proposal, proposal if differs else self.original(case.sql, proposal))
+        if case.applied is not None:
+            self.compare(case.applied, case.applied if case.changed else self.original(case.sql, case.applied))
+
+    def original(self, sql: str, proposal: str) -> str:
+        """The refused question; the proposed one, if plain DuckDB does not run the former: nothing else is known."""
+        try:
+            self.plain.execute(sql).fetchall()
+        except duckdb.Error:
+            return proposal
+        return sql
+
+    def compare(self, asked: str, original: str) -> None:
+        """An answer has the values of plain DuckDB."""
+        answer = self.known.get(asked)
+        if answer is None:
+            answer = self.known[asked] = self.curator.ask(asked, epsilon=EPSILON, delta=DELTA)
+        try:
+            check(answer, truth(original, self.world, self.plain), _limit(original))
+        except AssertionError as error:
+            raise AssertionError(f"{asked}\ndiffers from {original}\n{answer}\n{error}") from None
+
+
+def _limit(sql: str) -> int | None:
+    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    limit = tree.args.get("limit")
+    return int(limit.expression.name) if isinstance(limit, exp.Limit) else None
