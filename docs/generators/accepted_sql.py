@@ -305,8 +305,14 @@ NUMBERS = (
     _number("CEIL CEILING", "upwards; a double", "CEIL(charge)"),
     _number("TRUNC", "towards zero", "TRUNC(charge)"),
     _number("MOD", "the remainder", "MOD(age, 10)"),
-    _number("GREATEST", "the largest; clips from below", "GREATEST(charge, 10)"),
-    _number("LEAST", "the smallest; clips from above", "LEAST(charge, 500)"),
+    _number(
+        "GREATEST",
+        "the largest that is not NULL; clips from below, and makes the limit of NULL",
+        "GREATEST(charge, 10)",
+    ),
+    _number(
+        "LEAST", "the smallest that is not NULL; clips from above, and makes the limit of NULL", "LEAST(charge, 500)"
+    ),
     _number("POWER POW", "a power", "POWER(age, 2)"),
     _number("SQRT", "the root; of less than 0 it is NULL", "SQRT(charge)"),
     _number("CBRT", "the cube root", "CBRT(charge)"),

@@ -253,7 +253,8 @@ class UnsupportedQuery(DiscreetError, ValueError):
 
     Args:
         reason: why, in a sentence.
-        hint: what to do instead; everything in it between backticks is a question that is accepted.
+        hint: what to do instead; everything in it between backticks is a question that is accepted. It asks what was
+            asked, NULL included, unless the hint says after it that it is a different question.
         position: line and column in the question's text, from 1; None if the question is not a text.
         text: the question, of which the line is shown.
 

@@ -10,7 +10,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,12 @@ _EXAMPLE = re.compile(r"\\\{[a-z_]+\\\}")
 _PROPOSED = r"`[^`]*` \(a different question\)"
 
 PASSED_ON = {
+    ("plan/expressions/pattern_grammar.py", "hint"),
+    ("sql/catalog_queries.py", "node"),
+    ("sql/catalog_queries.py", "tree"),
     ("sql/clauses/from_clause.py", "mismatch.hint"),
+    ("sql/clauses/outer_select.py", "near(node, self.released, self.source)"),
+    ("sql/clauses/outer_select.py", "near(part, names, scope.source)"),
     ("sql/clauses/union_clause.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "refusal.hint"),
@@ -37,6 +42,7 @@ PASSED_ON = {
     ("sql/select.py", "refusal.hint"),
     ("sql/sql_tokens.py", "refusal.hint"),
     ("sql/training_rows.py", "hint"),
+    ("sql/training_rows.py", "reason"),
     ("sql/training_rows.py", "proposed"),
     ("service/wire/catalog/catalog_lane.py", "reply['hint']"),
 }
@@ -87,9 +93,17 @@ def all_hints(*folders: str) -> tuple[list[HintText], set[Unresolved]]:
         file = path.relative_to(SOURCES).as_posix()
         if file.startswith(folders):
             module = _Module(file, ast.parse(path.read_text(encoding="utf-8")))
-            hints += module.hints()
+            hints += map(_as_raised, module.hints())
             passed |= module.passed
     return hints, passed
+
+
+def _as_raised(found: HintText) -> HintText:
+    """A pattern's own hint as `sql.functions.regular_expressions` raises it, with a place and an example."""
+    if found.file != "plan/expressions/pattern_grammar.py":
+        return found
+    reasons = tuple(reason.removesuffix(".") + GAP for reason in found.reasons)
+    return replace(found, reasons=reasons, hint=f"{found.hint} For example {{pattern}}.")
 
 
 class _Module:
@@ -117,11 +131,10 @@ class _Module:
     def _calls(self, node: ast.AST, function: ast.AST) -> Iterator[tuple[ast.AST, ast.Call]]:
         for child in ast.iter_child_nodes(node):
             yield from self._calls(child, child if isinstance(child, ast.FunctionDef) else function)
-            if isinstance(child, ast.Call) and _name(child.func) in _CALLS and len(child.args) > 1:
-                if not isinstance(child.args[0], ast.Starred) and not _passes_a_refusal(child):
-                    yield function, child
+            if isinstance(child, ast.Call) and _has_texts(child):
+                yield function, child
 
-    def _texts(self, node: ast.expr | None, function: ast.AST, line: int = 10**9, depth: int = 6) -> list[str]:
+    def _texts(self, node: ast.expr | None, function: ast.AST, line: int = 10**9, depth: int = 6) -> list[str]:  # noqa: C901, PLR0911 - a case for each kind of expression
         """All texts that an expression can be, with gaps."""
         if not depth:
             return [GAP]
@@ -139,7 +152,10 @@ class _Module:
             case ast.Name(id=name):
                 return self._assigned(name, function, line, depth - 1)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=table), attr="get"), args=[_, default]):
-                return [*self._assigned(table, function, line, depth - 1), *self._texts(default, function, line, depth - 1)]
+                return [
+                    *self._assigned(table, function, line, depth - 1),
+                    *self._texts(default, function, line, depth - 1),
+                ]
             case ast.Dict(values=values):
                 return [text for value in values for text in self._texts(value, function, line, depth - 1)]
             case ast.Call(func=called) if (made := self._functions.get(_name(called))) is not None:
@@ -179,6 +195,8 @@ def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _passes_a_refusal(call: ast.Call) -> bool:
-    """Whether it is `_refuse(source, refusal, token)`, which has no texts of its own."""
-    return isinstance(call.args[0], ast.Name) and call.args[0].id == "source"
+def _has_texts(call: ast.Call) -> bool:
+    """Whether it takes a reason and a hint; `_refuse(source, refusal, token)` has no texts of its own."""
+    if _name(call.func) not in _CALLS or len(call.args) < 2 or isinstance(call.args[0], ast.Starred):
+        return False
+    return not (isinstance(call.args[0], ast.Name) and call.args[0].id == "source")

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
-from tests.corpus.world import Chance, Row, Table, World
+from discreet.curator import Curator
+from discreet.privacy import Budget
+from tests.corpus.world import LARGE, Chance, Row, Table, World
 from tests.plan.tables import VISITS
 
 PEOPLE, EACH, WARDS = 60, 3, ("Bones", "Eyes", "Heart")
@@ -66,10 +69,33 @@ _VALUES: dict[str, Callable[[Chance], Any]] = {
 }
 
 
+def curator(made: World) -> Curator:
+    """The world's curator, with a table of which each row is a person of its own."""
+    found = made.curator()
+    rows = pa.Table.from_pylist(_single())
+    found.protect(rows, name="single", types={"ward": "text", "age": "int"}, bounds={"age": (0, 120)}, budget=LARGE)
+    listed: dict[str, Any] = {"code": _CODES, "other": _CODES, "kind": WARDS}
+    coded = pa.table({name: pa.array(WARDS, pa.string()) for name in listed})
+    found.protect(coded, name="coded", types=dict.fromkeys(listed, "text"), keys=listed, budget=Budget(epsilon=10**30))
+    return found
+
+
+_CODES = [f"{code:04}" for code in range(4_000)]
+
+
+def _single() -> list[Row]:
+    chance = Chance(21)
+    return [
+        {"ward": _maybe(chance, chance.one(WARDS)), "age": _maybe(chance, chance.between(1, 99))} for _ in range(90)
+    ]
+
+
 def plain(made: World) -> duckdb.DuckDBPyConnection:
     """The tables in plain DuckDB, with the function that it does not have, as PostgreSQL defines it."""
     connection = made.plain()
-    bucket = "CASE WHEN x < low THEN 0 WHEN x >= high THEN n + 1 ELSE CAST(floor((x - low) * n / (high - low)) AS INT) + 1 END"
+    connection.register("single", pa.Table.from_pylist(_single()))
+    inside = "CAST(floor((x - low) * n / (high - low)) AS INT) + 1"
+    bucket = f"CASE WHEN x < low THEN 0 WHEN x >= high THEN n + 1 ELSE {inside} END"
     connection.execute("SET enable_external_access = false")
     connection.execute(f"CREATE MACRO width_bucket(x, low, high, n) AS {bucket}")
     return connection

@@ -160,7 +160,11 @@ class Scope:
         found = self._meanings(node)
         if len(found) > 1:
             tables = " or ".join(quoted(alias) for alias in self.visible)
-            self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}; for example {{count}}.", node)
+            self.refuse(
+                f"Several tables have a column '{node.name[:60]}'.",
+                f"Say which: of {tables}; for example {{count}}.",
+                node,
+            )
         if not found:
             self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node), node)
         return found[0]

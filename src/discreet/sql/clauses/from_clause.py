@@ -223,11 +223,15 @@ class From:
         only(node, self.blank, "this", "on", "using", "side", "kind")
         outer = (node.side or "").upper() == "LEFT"
         if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
-            self.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id: {count}.", node)
+            self.source.refuse(
+                "Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id: {count}.", node
+            )
         right = self._right(left, (), node)
         pairs, conditions = self._pairs(left, right, node)
         if conditions and outer:
-            self.source.refuse("LEFT JOIN takes equalities.", "Filter the right table in a SELECT in brackets: {count}.", node)
+            self.source.refuse(
+                "LEFT JOIN takes equalities.", "Filter the right table in a SELECT in brackets: {count}.", node
+            )
         return self._paired(left, right, pairs, node, outer=outer), conditions
 
     def _pairs(
@@ -238,7 +242,9 @@ class From:
             return [self._pair(left, right, column, column) for column in columns], []
         on = node.args.get("on")
         if on is None:
-            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node)
+            self.source.refuse(
+                "A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
+            )
         pairs, others = [], []
         for part in conjuncts(on):
             found = self.equality(left, right, part)
@@ -247,7 +253,9 @@ class From:
             else:
                 pairs.append(found)
         if not pairs:
-            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node)
+            self.source.refuse(
+                "A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id): {count}.", node
+            )
         return pairs, others
 
     def equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:

@@ -90,7 +90,11 @@ class Columns(Scope):
         found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
         if len(found) > 1 and lookup(node.name, self.released) is None:
             aliases = " or ".join(quoted(alias) for alias in self.tables)
-            self.refuse(f"Several SELECTs have a column '{node.name[:60]}'.", f"Say which: of {aliases}; for example {{grouped}}.", node)
+            self.refuse(
+                f"Several SELECTs have a column '{node.name[:60]}'.",
+                f"Say which: of {aliases}; for example {{grouped}}.",
+                node,
+            )
         return lookup(node.name, self.released)
 
     def scalar(self, node: exp.Expr) -> Expression:

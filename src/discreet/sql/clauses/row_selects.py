@@ -195,7 +195,9 @@ def _id(found: Origin) -> Column:
 def _union(reader: From, tree: exp.Union) -> Origin:
     only(tree, reader.blank, "with_", "this", "expression", "distinct")
     if tree.args.get("distinct"):
-        reader.source.refuse("UNION drops rows that several people share.", "Write UNION ALL, which keeps equal rows: {count}.", tree)
+        reader.source.refuse(
+            "UNION drops rows that several people share.", "Write UNION ALL, which keeps equal rows: {count}.", tree
+        )
     inside = reader.within(tree)
     first, second = (nested(inside, side) for side in (tree.this, tree.expression))
     if not _same_people(first, second):
@@ -204,7 +206,9 @@ def _union(reader: From, tree: exp.Union) -> Origin:
         )
     columns = [[*names.items()] for origin in (first, second) for names in [_flat(origin)]]
     if len(columns[0]) != len(columns[1]):
-        reader.source.refuse("UNION ALL takes as many columns on both sides.", "Select the same columns: {count}.", tree)
+        reader.source.refuse(
+            "UNION ALL takes as many columns on both sides.", "Select the same columns: {count}.", tree
+        )
     sides: list[list[Output]] = [[], []]
     for (name, one), (_, other) in zip(*columns, strict=True):
         pair = Column(one, first.schema.columns[one].type), Column(other, second.schema.columns[other].type)
@@ -285,7 +289,9 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
             return column
         if owns(column, found.schema):
             return _id(found)
-        return reader.source.refuse("A column is neither a key nor inside an aggregate.", "Group by it as well: {count}.", tree)
+        return reader.source.refuse(
+            "A column is neither a key nor inside an aggregate.", "Group by it as well: {count}.", tree
+        )
 
     having = tree.args.get("having")
     kept = [truth(read(having.this, scope), "HAVING", Piece(having.this, reader.source))] if having else []

@@ -330,8 +330,8 @@ class Subqueries:
     def place(self, block: Question, node: exp.Expr) -> int:
         """Returns where a question stands among those beside."""
         if block != replace(block, steps=(), beside=(), having=None, order=(), limit=None, offset=0):
-            hint = "Filter, sort and rank in the outer SELECT: {grouped}."
-            self.source.refuse("A question inside another one counts and groups, and does nothing more.", hint, node)
+            reason = "A question inside another one counts and groups, and does nothing more."
+            self.source.refuse(reason, "Filter, sort and rank in the outer SELECT: {grouped}.", node)
         if block not in self.found:
             self.found.append(block)
         if self.before + len(self.found) >= MOST_BLOCKS:

@@ -240,7 +240,9 @@ def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[ex
     only(join, reader.blank, "this", "on", "side", "kind")
     outer, kind = (join.side or "").upper() == "LEFT", (join.kind or "").upper()
     if (join.side or "").upper() not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
-        reader.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN LATERAL ... ON TRUE: {count}.", join)
+        reader.source.refuse(
+            "Tables are joined by JOIN or LEFT JOIN.", "Write JOIN LATERAL ... ON TRUE: {count}.", join
+        )
     node = join.this
     only(node, reader.blank, "this", "alias")
     tree = node.this.this if isinstance(node.this, exp.Subquery) else None
@@ -251,10 +253,14 @@ def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[ex
     on = join.args.get("on")
     conditions = [] if on is None else [part for part in conjuncts(on) if part != exp.true()]
     if conditions and outer:
-        reader.source.refuse("LEFT JOIN LATERAL takes ON TRUE.", "Put the condition inside, after WHERE: {count}.", join)
+        reader.source.refuse(
+            "LEFT JOIN LATERAL takes ON TRUE.", "Put the condition inside, after WHERE: {count}.", join
+        )
     prefix = f"{alias}."
     if any(name.startswith(prefix) for name in left.schema.columns):  # of a table whose own name has a point
-        reader.source.refuse("The names of two tables begin alike.", "Choose names without a point with AS: {count}.", node)
+        reader.source.refuse(
+            "The names of two tables begin alike.", "Choose names without a point with AS: {count}.", node
+        )
     tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
     made = attached(reader, found, tree, prefix, outer=outer)
     added = [name for name in made.schema.columns if name.startswith(prefix)]

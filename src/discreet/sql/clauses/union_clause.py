@@ -41,7 +41,7 @@ def branches(tree: exp.Expr, source: Source, *, is_whole: bool = True) -> Iterat
     odd = [name for name, part in tree.args.items() if part and name not in (*_PARTS, *ENDS)]
     if odd or tree.args.get("distinct") or (tree.args.get("with_") and not is_whole):
         reason = "UNION drops equal rows of an answer, and which numbers are equal is chance."
-        source.refuse(reason, "Write UNION ALL; or ask for one of them: {grouped}.", tree)
+        source.refuse(reason, "Write UNION ALL, which keeps equal rows; or ask for one of them: {grouped}.", tree)
     yield from branches(tree.this, source, is_whole=False)
     yield from branches(tree.expression, source, is_whole=False)
 

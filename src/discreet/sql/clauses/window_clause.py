@@ -55,7 +55,9 @@ class WindowScope(Scope):
         whole = self._is_whole(node)
         made = replace(self._asked(node.this), partition=self._partition(node), order=ordered)
         if made.kind in _ORDERED and not ordered:
-            self.refuse("What is first or next depends on an order.", "Add ORDER BY after PARTITION BY: {ranked}.", node)
+            self.refuse(
+                "What is first or next depends on an order.", "Add ORDER BY after PARTITION BY: {ranked}.", node
+            )
         if made.kind == "last" and not whole:
             reason = "LAST_VALUE would be that of the row itself: so far, it is the last."
             frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
@@ -161,7 +163,8 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
         proposed = f": `{asked}`" if asked else f", as in {clipped('x')}: {{mean}}"
         scope.refuse(
             "A sum over one person's rows needs public bounds of what is added.",
-            f"Ask the steward to declare bounds, or clip to public limits that you expect all values to be within{proposed}.",
+            "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
+            f"{proposed}.",
             node,
         )
     found = Steps.of(limits, argument.type)
@@ -289,9 +292,7 @@ def _asked(node: exp.Expr, scope: Scope) -> GroupWindow:
         return GroupWindow(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
     if type(node) not in VALUE_KINDS:
         reason = f"{node.key.upper()} is not answered beside a group."
-        scope.refuse(
-            reason, f"Use {_KNOWN}: {{place}}.", node
-        )
+        scope.refuse(reason, f"Use {_KNOWN}: {{place}}.", node)
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]
     if node.this is None or isinstance(node.this, exp.Star):

@@ -1,0 +1,161 @@
+"""Refusals of calls in Python: frames, targets of error, other groups, batches and rows for learners.
+
+Each is applied as its hint says, by a call that is answered or planned.
+"""
+# ruff: noqa: E501 - one question is one line
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.curator import Curator
+from discreet.learn import GaussianNB, KMeans
+from discreet.sql.frame import count, count_units
+
+_GROUPED = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+_ADULTS = "SELECT AVG(age) AS m FROM visits WHERE age > 17"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is refused, and the call that its hint makes of it."""
+
+    refused: Callable[[Curator], object]
+    applied: Callable[[Curator], object]
+
+
+def _ask(sql: str, **changes: Any) -> Callable[[Curator], object]:
+    options: dict[str, Any] = {"epsilon": 10**6, "delta": "1e-4"} | changes
+    return lambda curator: curator.ask(sql, **options)
+
+
+def _within(sql: str, **changes: Any) -> Callable[[Curator], object]:
+    return _ask(sql, epsilon=None, within=1, max_epsilon=10**6, **changes)
+
+
+def _frame(**measures: Any) -> Callable[[Curator], object]:
+    return lambda curator: curator.table("visits").agg(**measures).ask(epsilon=10**6)
+
+
+def _scale(sql: str) -> Callable[[Curator], object]:
+    return lambda curator: curator.plan_fit(KMeans(n_clusters=2, epsilon=1), sql)
+
+
+def _classify(sql: str) -> Callable[[Curator], object]:
+    return lambda curator: curator.plan_fit(GaussianNB(epsilon=1), sql, target="debt")
+
+
+def _both(*calls: Callable[[Curator], object]) -> Callable[[Curator], object]:
+    return lambda curator: [call(curator) for call in calls]
+
+
+CALLS = {
+    "a word in a frame": Call(_frame(m="MEAN(age)"), _frame(m="AVG(age)")),
+    "bounds in a frame": Call(
+        _frame(m="AVG(LENGTH(note))"),
+        _frame(m="AVG(CASE WHEN LENGTH(note) IS NOT NULL THEN GREATEST(LEAST(LENGTH(note), 100), 0) END)"),
+    ),
+    "two expressions": Call(
+        lambda curator: curator.table("visits").where("age, ward"),
+        lambda curator: curator.table("visits").where("age > 3").agg(n=count()).ask(epsilon=1),
+    ),
+    "units of rows": Call(
+        lambda curator: curator.table("single").agg(n=count_units()),
+        lambda curator: curator.table("single").agg(n=count()).ask(epsilon=1),
+    ),
+    "within of a spread": Call(
+        _within("SELECT STDDEV(age) AS s FROM visits"), _ask("SELECT STDDEV(age) AS s FROM visits")
+    ),
+    "within of a mode": Call(_within("SELECT MODE(age) AS s FROM visits"), _ask("SELECT MODE(age) AS s FROM visits")),
+    "within of a quantile": Call(_within("SELECT MAX(age) AS s FROM visits"), _ask("SELECT MAX(age) AS s FROM visits")),
+    "within of keys": Call(
+        _within("SELECT ward FROM visits GROUP BY ward"), _ask("SELECT ward FROM visits GROUP BY ward")
+    ),
+    "within of a ratio": Call(
+        _within("SELECT COUNT(*) / 2 AS h FROM visits"), _within("SELECT COUNT(*) AS h FROM visits")
+    ),
+    "within of private bounds": Call(
+        _within("SELECT SUM(weight) AS s FROM more"), _ask("SELECT SUM(weight) AS s FROM more")
+    ),
+    "within of a mean": Call(
+        _within(_ADULTS), _both(_ask(_ADULTS.replace("AVG", "COUNT")), _within(_ADULTS, confidence="0.9"))
+    ),
+    "within of private groups": Call(
+        _within("SELECT ward, AVG(age) AS m FROM visits GROUP BY ward"),
+        _ask("SELECT ward, AVG(age) AS m FROM visits GROUP BY ward"),
+    ),
+    "limits of bands": Call(
+        _ask("SELECT HISTOGRAM(weight, 4) AS n FROM more", limits="choose"),
+        _ask("SELECT HISTOGRAM(weight, 0, 25, 50) AS n FROM more", limits="choose"),
+    ),
+    "other without groups": Call(_ask("SELECT COUNT(*) AS n FROM visits", other="rest"), _ask(_GROUPED, other="rest")),
+    "other of all values": Call(
+        _ask("SELECT index, COUNT(*) AS n FROM visits GROUP BY index", other=9),
+        _ask("SELECT index, COUNT(*) AS n FROM visits GROUP BY index"),
+    ),
+    "other of people": Call(
+        _ask("SELECT ward, COUNT(DISTINCT patient_id) AS n FROM visits GROUP BY ward", other="rest"),
+        _ask(_GROUPED, other="rest"),
+    ),
+    "too many groups": Call(
+        _ask("SELECT code, other, COUNT(*) AS n FROM coded GROUP BY code, other", delta=0),
+        _ask("SELECT kind, COUNT(*) AS n FROM coded GROUP BY kind", delta=0),
+    ),
+    "groups without a delta": Call(_ask(_GROUPED, delta=0), _ask(_GROUPED, delta="1e-8")),
+    "groups of a pure account": Call(
+        _ask("SELECT code || 'x' AS c, COUNT(*) AS n FROM coded GROUP BY 1", delta=0),
+        _ask("SELECT kind, COUNT(*) AS n FROM coded GROUP BY kind", delta=0),
+    ),
+    "numbers too large": Call(
+        _ask("SELECT SUM(age * 1e-310) AS s FROM visits"),
+        _ask(
+            "SELECT SUM(CASE WHEN age * 1e-310 IS NOT NULL THEN GREATEST(LEAST(age * 1e-310, 100), 0) END) AS s FROM visits"
+        ),
+    ),
+    "questions of two accounts": Call(
+        _ask("SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS m FROM visits"),
+        _both(_ask("SELECT COUNT(*) AS n FROM visits"), _ask("SELECT COUNT(*) AS m FROM staff")),
+    ),
+    "a batch of two accounts": Call(
+        lambda curator: curator.ask_many(
+            ["SELECT COUNT(*) AS n FROM visits", "SELECT COUNT(*) AS n FROM staff"], epsilon=1
+        ),
+        lambda curator: [
+            curator.ask_many([f"SELECT COUNT(*) AS n FROM {name}"], epsilon=1) for name in ("visits", "staff")
+        ],
+    ),
+    "a public table": Call(_ask("SELECT COUNT(*) AS n FROM wards"), _ask("SELECT COUNT(*) AS n FROM visits")),
+    "features of nothing": Call(_scale("SELECT 1"), _scale("SELECT age FROM visits")),
+    "ids as features": Call(_scale("SELECT patient_id FROM visits"), _scale("SELECT age FROM visits")),
+    "aggregates as features": Call(_scale("SELECT AVG(age) AS a FROM visits"), _scale("SELECT age FROM visits")),
+    "all features": Call(_scale("SELECT * FROM visits"), _scale("SELECT age FROM visits")),
+    "features in an order": Call(_scale("SELECT age FROM visits ORDER BY age"), _scale("SELECT age FROM visits")),
+    "unbounded features": Call(
+        _scale("SELECT weight FROM visits"),
+        _scale("SELECT CASE WHEN weight IS NOT NULL THEN GREATEST(LEAST(weight, 100), 0) END AS weight FROM visits"),
+    ),
+    "unbounded days": Call(
+        _scale("SELECT day FROM visits"),
+        _scale(
+            "SELECT CASE WHEN day IS NOT NULL THEN GREATEST(LEAST(day, DATE '2030-12-31'), DATE '2000-01-01') END AS day "
+            "FROM visits"
+        ),
+    ),
+    "moments": Call(_scale("SELECT seen FROM visits"), _scale("SELECT EXTRACT(HOUR FROM seen) AS seen FROM visits")),
+    "texts": Call(
+        _scale("SELECT ward FROM visits"),
+        _scale("SELECT CASE WHEN ward = 'A' THEN 1 WHEN ward <> 'A' THEN 0 END AS is_a FROM visits"),
+    ),
+    "classes of numbers": Call(
+        _classify("SELECT age, debt FROM visits"),
+        _classify("SELECT age, CASE WHEN debt > 0 THEN 1 WHEN debt <= 0 THEN 0 END AS debt FROM visits"),
+    ),
+    "a target alone": Call(
+        _classify("SELECT index AS debt FROM visits"), _classify("SELECT age, index AS debt FROM visits")
+    ),
+    "fine bounds": Call(
+        _scale("SELECT 1e18 + debt / 1e3 AS x FROM visits"), _scale("SELECT debt / 1e3 AS x FROM visits")
+    ),
+}
