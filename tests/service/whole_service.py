@@ -328,6 +328,10 @@ class Output:
 
     def close(self) -> None: ...
 
+    @property
+    def transport(self) -> Any:
+        return SimpleNamespace(abort=self.close)
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name == "peername" else default
 

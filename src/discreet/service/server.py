@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
@@ -19,6 +21,8 @@ from discreet.errors import InvalidParameter
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics, create_metrics_app
+from discreet.service.connection_limits import ConnectionLimits
+from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedApp
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.owner.service_desk import ServiceDesk
 from discreet.service.page import create_page
@@ -26,7 +30,8 @@ from discreet.service.settings import Settings
 from discreet.service.wire.wire_server import WireServer
 
 _LOOK = 0.5  # seconds between looks for keys that were revoked while their requests run
-_BACKLOG = 512  # connections that wait to be accepted
+_METRICS_CONNECTIONS = 32
+_OTHER_FILES = 300  # workers, ledgers, files that are read, metrics
 _GRACE = 5  # seconds for what runs when the service stops
 
 
@@ -61,6 +66,7 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
     Raises:
         DiscreetError: if something does not fit; nothing listens then.
     """
+    require_descriptors(settings)
     async with AsyncExitStack() as stack:
         book = stack.enter_context(declared_book(load(config), new=True))
         identities = Identities(settings.identities, record=recorder(book))
@@ -82,7 +88,9 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         watched = None
         if settings.metrics_port is not None:
             told = create_metrics_app(metrics, identities)
-            watched = await stack.enter_async_context(_listening(told, settings, "127.0.0.1", settings.metrics_port))
+            watched = await stack.enter_async_context(
+                _listening(told, _for_metrics(settings), "127.0.0.1", settings.metrics_port)
+            )
         pg = None
         if settings.pg_port is not None:
             wire = WireServer(*parts)
@@ -103,20 +111,26 @@ async def _watching(desk: ServiceDesk, identities: Identities) -> None:
 
 
 @asynccontextmanager
-async def _listening(app: object, settings: Settings, host: str, port: int) -> AsyncIterator[int]:
+async def _listening(app: ASGIApp, settings: Settings, host: str, port: int) -> AsyncIterator[int]:
     """Serves an app at an address until the end of the block; port 0 takes a free one."""
-    bound = _bound(host, port)
+    limits = ConnectionLimits(
+        most=settings.connections,
+        reserved=settings.reserved_connections,
+        per_address=None if settings.behind_proxy else settings.connections_per_address,
+    )
+    bound = LimitedListener(host, port, limits, header_deadline=settings.header_deadline)
+    watched: Any = WatchedApp(app, bound, settings)
     chosen = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # an ASGI app; uvicorn's own type for them is private
+        watched,  # an ASGI app; uvicorn's own type for them is private
+        http="h11",  # others, where they are installed, have other limits
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=settings.behind_proxy,
-        forwarded_allow_ips="127.0.0.1",
+        proxy_headers=False,  # `WatchedApp` reads them
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=None if settings.tls_key is None else str(settings.tls_key),
         h11_max_incomplete_event_size=32_768,
-        timeout_keep_alive=15,
+        timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
         ws="none",
         lifespan="off",
@@ -130,18 +144,25 @@ async def _listening(app: object, settings: Settings, host: str, port: int) -> A
         await task
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)  # from now on nobody is refused, whoever is quicker than the server's own start
-    except OSError as error:
-        listener.close()
-        hint = "Name another with --port, or stop what listens there."
-        raise InvalidParameter("port", port, f"to be free: {error.strerror}", hint) from None
-    return listener
+def _for_metrics(settings: Settings) -> Settings:
+    return replace(settings, connections=_METRICS_CONNECTIONS, reserved_connections=0, behind_proxy=False)
+
+
+def require_descriptors(settings: Settings) -> None:
+    """Raises this process's limit of open files to what the settings need.
+
+    Raises:
+        InvalidParameter: if it may not be raised so far.
+    """
+    wire = 0 if settings.pg_port is None else settings.wire_connections
+    needed = settings.connections + wire + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        hint = f"Raise the limit of open files with `ulimit -n {needed}`, or allow fewer connections."
+        raise InvalidParameter("service.connections", settings.connections, f"to fit into {hard} open files", hint)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:

@@ -39,7 +39,15 @@ class Settings:
         memory: bytes that a worker may use, of which DuckDB gets a part.
         questions_per_worker: after which a worker is replaced.
         least_epsilon: that a question may ask for: it bounds how many entries a budget can make.
-        questions_per_day, requests_per_minute: of one key.
+        questions_per_day, requests_per_minute: of one key; `requests_at_once` of one person on HTTP.
+        connections: that HTTP has at once; `wire_connections` the wire, of which `wire_connections_per_person` are of
+            one person.
+        reserved_connections: of each of the two, how many only clients who have signed in use.
+        connections_per_address: of clients who have not signed in, from one address.
+        header_deadline: seconds from a connection, or the end of its rest, to the end of a request's head.
+        body_deadline: seconds for a request's body, and one more for each 64 KiB of it.
+        send_deadline: seconds for a client to take what is sent.
+        sign_in_deadline: seconds from a connection of the wire to the end of its sign-in.
         roots: folders from which stewards may protect files.
         uploads: the folder of uploaded files; `upload_bytes` of one, `uploads_bytes` of all.
         oidc: a provider to sign in with: issuer, client_id, client_secret_file; empty for none.
@@ -69,6 +77,16 @@ class Settings:
     least_epsilon: Fraction = Fraction(1, 1000)
     questions_per_day: int = 2000
     requests_per_minute: int = 600
+    requests_at_once: int = 64
+    connections: int = 400
+    wire_connections: int = 200
+    wire_connections_per_person: int = 32
+    reserved_connections: int = 50
+    connections_per_address: int = 64
+    header_deadline: float = 10.0
+    body_deadline: float = 30.0
+    send_deadline: float = 60.0
+    sign_in_deadline: float = 10.0
     roots: tuple[Path, ...] = ()
     uploads: Path = Path("uploads")
     upload_bytes: int = 1 << 30
@@ -82,6 +100,7 @@ class Settings:
             check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
         for name in ("deadline", "planning_deadline", "fit_deadline", "tick", "least_epsilon"):
             check.positive(**{f"service.{name}": getattr(self, name)})
+        self._check_connections()
         if self.tick > self.deadline:
             hint = "With tick = deadline nothing but answered or failed can be told from the time."
             raise InvalidParameter("service.tick", self.tick, f"at most deadline={self.deadline}", hint)
@@ -90,6 +109,19 @@ class Settings:
         if self.host not in LOOPBACK and not (self.tls_certificate or self.behind_proxy):
             hint = "Give tls_certificate and tls_key, or put a proxy with TLS before it and say behind_proxy = true."
             raise InvalidParameter("service.host", self.host, "to be loopback without TLS", hint)
+
+    def _check_connections(self) -> None:
+        for name in ("requests_at_once", "connections_per_address", "wire_connections_per_person"):
+            check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
+        for name in ("header_deadline", "body_deadline", "send_deadline", "sign_in_deadline"):
+            check.positive(**{f"service.{name}": getattr(self, name)})
+        check.integer(at_least=0, **{"service.reserved_connections": self.reserved_connections})
+        for name in ("connections", "wire_connections"):
+            value = check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
+            if value <= self.reserved_connections:
+                hint = "Reserve fewer: whoever signs in has not signed in yet."
+                condition = f"> reserved_connections={self.reserved_connections}"
+                raise InvalidParameter(f"service.{name}", value, condition, hint)
 
     @property
     def secure(self) -> bool:

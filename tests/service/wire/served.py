@@ -144,7 +144,7 @@ class Served:
         keys: of each person the id and the text of a key.
     """
 
-    def __init__(self, *, tls: ssl.SSLContext | None = None, settings: Settings | None = None, **limits: Any) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | None = None, settings: Settings | None = None) -> None:
         self.curator = clinic()
         self.desk = ClinicDesk(self.curator)
         self.identities = Identities(":memory:")
@@ -155,7 +155,7 @@ class Served:
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
         acts = Acts(self.curator._book, self.identities)
-        self.server = WireServer(self.desk, self.identities, acts, self.limits, settings or PATIENT, **limits)
+        self.server = WireServer(self.desk, self.identities, acts, self.limits, settings or PATIENT)
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 
     def key(self, name: str, *, role: ServiceRole = ServiceRole.ANALYST, **how: Any) -> tuple[str, str]:

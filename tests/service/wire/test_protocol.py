@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.service.identity.scram import ITERATIONS
+from discreet.service.settings import Settings
 from discreet.service.wire.protocol_messages import LONGEST, Bind, Body, Execute, Parse, ProtocolViolation, Target
 from tests.service.wire.raw_sign_in import signed_in
 from tests.service.wire.served import RawClient, Served, framed, report, served, startup
@@ -140,7 +141,6 @@ def test_after_an_error_all_is_skipped_until_sync(wire: Served, raw: RawClient) 
         (_describe(b"P", b"nobody"), "34000"),
         (_parse(b"SELECT $1::int") + _bind(), "08P01"),
         (_parse(b"SELECT COUNT(*) FROM visits WHERE age > $1", types=(20,)) + _bind(b"x"), "22023"),
-        (framed(b"F", b"\0" * 12), "0A000"),
     ],
 )
 def test_errors_leave_the_connection_as_it_was(raw: RawClient, sent: bytes, sqlstate: str) -> None:
@@ -252,7 +252,7 @@ def test_encryption_is_declined_politely_without_a_certificate(wire: Served) -> 
 
 
 def test_a_client_that_does_not_sign_in_is_cut_off() -> None:
-    with served(sign_in_seconds=0.05) as wire:
+    with served(settings=Settings(sign_in_deadline=0.05)) as wire:
         silent, slow = RawClient(wire.port), RawClient(wire.port)
         slow.send(b"\0\0")
         assert silent.rest() == []

@@ -7,6 +7,8 @@ import ssl
 import struct
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -17,8 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from discreet.errors import InvalidParameter
+from discreet.service.wire import startup_exchange
 from tests.service.wire.raw_sign_in import first_message, last_message, signed_in
-from tests.service.wire.served import RawClient, Served, framed, report, served, startup
+from tests.service.wire.served import PATIENT, RawClient, Served, framed, report, served, startup
 
 
 def _tried(wire: Served, name: str, password: str, binding: str = "biws") -> list[tuple[bytes, int]]:
@@ -122,17 +125,40 @@ def test_failed_sign_ins_are_limited() -> None:
 
 
 def test_connections_are_limited_for_each_and_for_all() -> None:
-    with served(most_per_user=2, most_connections=4) as wire:
+    few = replace(PATIENT, wire_connections_per_person=2, wire_connections=4, reserved_connections=0)
+    with served(settings=few) as wire:
         first, second = signed_in(wire), signed_in(wire)
         with pytest.raises(psycopg.OperationalError, match="too many"):
             psycopg.connect(wire.url())
-        third = signed_in(wire, "bob")
-        fourth = RawClient(wire.port)
-        fourth.send(startup({"user": "bob"}))
-        assert fourth.message() is not None
+        third, fourth = signed_in(wire, "bob"), signed_in(wire, "bob")
         fifth = RawClient(wire.port)
-        assert report(fifth.rest()[0][1])["C"] == "53300"
+        assert report(fifth.rest()[0][1])["C"] == "53300"  # those who have signed in stay
         for each in (first, second, third, fourth, fifth):
+            each.close()
+
+
+def test_silent_connections_make_way_for_who_signs_in() -> None:
+    few = replace(PATIENT, wire_connections=6, reserved_connections=2, connections_per_address=3)
+    with served(settings=few) as wire:
+        silent = [RawClient(wire.port) for _ in range(20)]
+        clients = [signed_in(wire) for _ in range(3)]
+        assert [report(each.rest()[0][1])["C"] for each in silent[:17]] == ["53300"] * 17  # the oldest went first
+        clients += [signed_in(wire, "bob") for _ in range(2)]
+        with psycopg.connect(wire.url(), autocommit=True) as last:  # the sixth: all others are silent
+            assert last.execute("SELECT 1").fetchone() == (1,)
+        for each in (*silent, *clients):
+            each.close()
+
+
+def test_silent_connections_of_many_addresses_leave_the_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = count()
+    monkeypatch.setattr(startup_exchange, "peer", lambda _: f"127.0.{next(numbers) % 250}.1")
+    few = replace(PATIENT, wire_connections=6, reserved_connections=2)
+    with served(settings=few) as wire:
+        silent = [RawClient(wire.port) for _ in range(12)]
+        clients = [signed_in(wire) for _ in range(5)]
+        assert wire.call(lambda: len(wire.server._counted)) <= 6
+        for each in (*silent, *clients):
             each.close()
 
 

@@ -58,14 +58,16 @@ _REASONS = {
     404: "There is nothing at this address",
     405: "This address does not take this method",
     406: "None of the accepted forms can be had",
+    408: "The body did not arrive in time",
     413: "The body is too large",
     415: "The body is of another type than application/json",
     421: "This name is not one of the service's",
-    431: "The headers are too large, or one stands there twice",
+    431: "The headers are too large, or contradict one another",
 }
 _HINTS = {
     404: "See /v1/openapi.json for what there is.",
     405: "See /v1/openapi.json for what it takes.",
+    408: "Send it again, faster.",
     406: "Accept application/json, text/csv or application/vnd.apache.arrow.stream.",
     415: "Send Content-Type: application/json.",
     421: "Ask the steward to list it in hosts of discreet.toml.",

@@ -6,22 +6,29 @@ this library's own; no exception gets past it, so that no server prints what it 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.errors import InternalError
+from discreet.errors import InternalError, TooManyRequests
 from discreet.noise.tokens import token
 from discreet.service.api.error_responses import error_response, refusal
 from discreet.service.api.metrics import Metrics
+from discreet.service.caller import Caller
+from discreet.service.connection_limits import CONNECTION
 from discreet.service.settings import Settings
 
 MOST_BODY = 1 << 20  # bytes of a body under /v1
 MOST_HEADERS = 1 << 14  # bytes of all headers together
+SLOWEST_BODY = 1 << 16  # bytes a second, after the deadline of a body
+GONE = 499  # what is counted for a client that went away
 _ONCE = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"transfer-encoding")
 """Headers that stand there once, or two readers could take different ones."""
 
@@ -53,13 +60,14 @@ class HttpGuard:
     ) -> None:
         self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
         self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._at_once: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(scope, receive, send, secure=self._settings.secure)
+        passage = _Passage(scope, receive, send, settings=self._settings, at_once=self._at_once)
         start = self._clock()
         refused = self._refused(scope)
         try:
@@ -69,8 +77,12 @@ class HttpGuard:
                 await self._app(scope, passage.receive, passage.send)
         except _TooLarge:
             await passage.refuse(413)
+        except ClientDisconnect:
+            await passage.leave()
         except Exception as error:  # noqa: BLE001 - nothing may get to the server, which would print it
             await passage.fail(error)
+        finally:
+            passage.end()
         self._metrics.count(passage.route, passage.status, self._clock() - start)
         _LOG.info("%s", json.dumps(passage.line))
 
@@ -96,11 +108,16 @@ class _TooLarge(Exception):
 class _Passage:
     """One request on its way in, and its response on the way out."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, secure: bool) -> None:
-        self._scope, self._receive, self._send, self._secure = scope, receive, send, secure
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, *, settings: Settings, at_once: Counter[str]
+    ) -> None:
+        self._scope, self._receive, self._send, self._settings = scope, receive, send, settings
         self._read, self.status, self._error = 0, 0, ""
+        self._whole, self._late = False, False
+        self._began: float | None = None
+        self._at_once, self._caller = at_once, ""
         self.id = token(16)
-        scope.setdefault("state", {})["id"] = self.id
+        scope.setdefault("state", {}).update(id=self.id, recognise=self.recognise)
 
     @property
     def route(self) -> str:
@@ -122,15 +139,55 @@ class _Passage:
             "error": self._error or state.get("error", ""),
         }
 
+    def recognise(self, caller: Caller) -> None:
+        """Notes who has proven to be the caller: their connection is no stranger's, and has its place.
+
+        Raises:
+            TooManyRequests: if the caller has too many requests at once; many connections would be no way around it.
+        """
+        connection = self._scope.get("extensions", {}).get(CONNECTION)
+        if connection is not None:
+            connection.known = True
+        if self._at_once[caller.name] >= self._settings.requests_at_once:
+            hint = "Wait for the answers to some of them."
+            raise TooManyRequests("Too many requests of yours are under way", hint, retry_after=1)
+        self._at_once[caller.name] += 1
+        self._caller = caller.name
+
+    def end(self) -> None:
+        """Takes the request out of the count."""
+        if self._caller:
+            self._at_once[self._caller] -= 1
+            if not self._at_once[self._caller]:
+                del self._at_once[self._caller]
+
     async def receive(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request" and is_api(self._scope):
+        if self._whole:
+            return await self._receive()
+        message = await self._in_time()
+        if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
-            if self._read > MOST_BODY:
+            if self._read > MOST_BODY and is_api(self._scope):
                 raise _TooLarge
+        self._whole = not message.get("more_body", False)
         return message
 
+    async def _in_time(self) -> Message:
+        """The next part of the body, unless the client is too slow: then it is told so, and its connection ends."""
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        allowed = self._settings.body_deadline + self._read / SLOWEST_BODY
+        try:
+            async with asyncio.timeout(self._began + allowed - now):
+                return await self._receive()
+        except TimeoutError:
+            await self.refuse(408)
+            self._late = True
+            raise ClientDisconnect from None
+
     async def send(self, message: Message) -> None:
+        if self._late:  # it was answered
+            return
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": self._headers(message["headers"])}
@@ -138,14 +195,23 @@ class _Passage:
 
     def _headers(self, given: Any) -> list[tuple[bytes, bytes]]:
         own = {name.lower() for name, _ in given}
-        more = [*SECURITY_HEADERS.items(), (b"x-request-id", self.id.encode()), *([_TLS_ONLY] if self._secure else [])]
+        more = [*SECURITY_HEADERS.items(), (b"x-request-id", self.id.encode())]
+        more += [_TLS_ONLY] if self._settings.secure else []
         return [*given, *((name, value) for name, value in more if name not in own)]
 
     async def refuse(self, status: int) -> None:
         """Answers with what HTTP itself refuses, unless something was answered before."""
         self._error = "ServiceError"
         if not self.status:
-            await error_response(refusal(status), status=status)(self._scope, self._receive, self.send)
+            told = error_response(refusal(status), status=status)
+            told.headers["Connection"] = (
+                "close"  # what follows on it may be the rest of this body, or another's request
+            )
+            await told(self._scope, self._receive, self.send)
+
+    async def leave(self) -> None:
+        """Notes that the client has gone before its request was whole; nobody is there to be answered."""
+        self._error, self.status = "ServiceError", self.status or GONE
 
     async def fail(self, error: Exception) -> None:
         """Answers that something is our fault; the log has the kind of the error, and nobody its message."""

@@ -21,6 +21,7 @@ from discreet.ledger.serialization import name as checked_name
 from discreet.service.acts import Acts
 from discreet.service.api.exact_json import ExactRequest
 from discreet.service.caller import Caller, Permission
+from discreet.service.connection_limits import recognise
 from discreet.service.desk import Desk
 from discreet.service.identity import Identities
 from discreet.service.settings import Settings
@@ -141,7 +142,7 @@ def admitted(request: Request, need: Need) -> Caller:
     except NotAuthenticated:
         known.limits.note_failure(address)
         raise
-    request.state.known = caller  # for the log, whatever comes of it
+    recognise(request.state, caller)
     known.limits.admit(caller, need.charges and caller.may(need.permission))
     caller.require(need.permission)
     return caller

@@ -16,12 +16,13 @@ from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment
 from starlette.datastructures import ImmutableMultiDict
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
 from discreet.service.acts import Acts
 from discreet.service.caller import Caller, Permission
+from discreet.service.connection_limits import recognise
 from discreet.service.desk import Desk, Document, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.kept_answers import KeptAnswers
@@ -131,9 +132,9 @@ class PageRoute:
         except NotAuthenticated as error:
             note_refusal(request, error)
             return to_sign_in(request)
-        request.state.known = caller  # for the log, whatever comes of it
         visit = Visit(site=site, request=request, caller=caller, csrf=csrf, form=ImmutableMultiDict())
         try:
+            recognise(request.state, caller)
             site.limits.admit(caller, charging=False)
             caller.require(self.permission)
             if self.method == "POST" and not self.streams:
@@ -141,6 +142,8 @@ class PageRoute:
             return await self.handler(visit)
         except DiscreetError as error:
             return refused(visit, error)
+        except ClientDisconnect:
+            raise
         except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
             return refused(visit, InternalError(type(error).__name__))
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import random_bytes
+from discreet.service.connection_limits import ConnectionLimits, OpenConnection
 from discreet.service.desk import Desk
 from discreet.service.settings import LOOPBACK, Settings
 from discreet.service.wire import protocol_messages as pg
@@ -23,10 +24,6 @@ from discreet.service.wire.sqlstates import WireError, fields
 from discreet.service.wire.startup_exchange import Cancel, Start
 from discreet.service.wire.wire_connection import WireConnection
 from discreet.service.wire.wire_session import WireSession
-
-MOST_CONNECTIONS = 200
-MOST_PER_USER = 32
-SIGN_IN_SECONDS = 10.0
 
 _LOG = logging.getLogger("discreet.wire")
 
@@ -55,9 +52,8 @@ class WireServer:
         identities: know keys.
         acts: tell what is left.
         limits: count requests.
-        settings: of the service; a catalog query has the deadline of planning.
-        most_connections, most_per_user: how many there may be at once.
-        sign_in_seconds: within which a client must have signed in.
+        settings: of the service: how many connections there may be, and within which time a client must have signed
+            in; a catalog query has the deadline of planning.
     """
 
     def __init__(
@@ -67,16 +63,17 @@ class WireServer:
         acts: Acts,
         limits: Limits,
         settings: Settings,
-        *,
-        most_connections: int = MOST_CONNECTIONS,
-        most_per_user: int = MOST_PER_USER,
-        sign_in_seconds: float = SIGN_IN_SECONDS,
     ) -> None:
         self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
         self._catalog = CatalogLane(
             deadline=settings.planning_deadline, waiting=settings.queue, per_caller=settings.queue_per_caller
         )
-        self._most, self._most_per_user, self._seconds = most_connections, most_per_user, sign_in_seconds
+        self._counted = ConnectionLimits(
+            most=settings.wire_connections,
+            reserved=settings.reserved_connections,
+            per_address=settings.connections_per_address,
+        )
+        self._most_per_user, self._seconds = settings.wire_connections_per_person, settings.sign_in_deadline
         self._open: dict[tuple[int, int], WireConnection] = {}
         self._users: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,11 +122,16 @@ class WireServer:
         """One connection from its first byte to its last; nothing it does ends another."""
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
+        counted = self._counted.open(startup_exchange.peer(writer), lambda: _cancel(task))
         try:
-            await self._guarded(reader, writer)
+            if counted is None:
+                raise _full()
+            await self._guarded(reader, writer, counted)
         except asyncio.CancelledError:
-            await _report(writer, _stopping())
-        except (OSError, EOFError, TimeoutError):  # EOFError: the client is gone in the midst of a message
+            await _report(writer, _full() if counted is not None and counted.ended else _stopping())
+        except TimeoutError:
+            writer.transport.abort()  # it does not take what is sent: closing would wait for it
+        except (OSError, EOFError):  # EOFError: the client is gone in the midst of a message
             pass
         except WireError as error:
             await _report(writer, error)
@@ -138,18 +140,21 @@ class WireServer:
             await _report(writer, _fault())
         finally:
             self._tasks.discard(task)
+            if counted is not None:
+                counted.close()
             writer.close()
 
-    async def _guarded(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _guarded(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, counted: OpenConnection
+    ) -> None:
         try:
-            if len(self._tasks) > self._most:
-                raise _full()
             async with asyncio.timeout(self._seconds):
                 found = await startup_exchange.begin(reader, writer, self._tls)
                 if isinstance(found, Cancel):
                     self._cancel(found)
                     return
                 key_id = await startup_exchange.prove(reader, writer, found, self._identities, self._limits)
+            counted.known = counted.busy = True
             await self._serve(reader, writer, found, key_id)
         except ProtocolViolation:
             error = _violation()
@@ -199,6 +204,10 @@ class WireServer:
         connection = self._open.get((asked.process, asked.secret))
         if connection is not None:
             connection.stop()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
 
 
 async def _report(writer: asyncio.StreamWriter, error: WireError) -> None:
