@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import ssl
 import threading
@@ -111,8 +112,8 @@ def test_settings_that_leave_no_room_are_refused(change: dict[str, Any]) -> None
 
 def test_the_limit_of_open_files_is_raised_or_told(monkeypatch: pytest.MonkeyPatch) -> None:
     limits, made = [(256, 4096), (256, 512), (4096, 4096)], list[tuple[int, int]]()
-    monkeypatch.setattr(server.resource, "getrlimit", lambda _: limits.pop(0))
-    monkeypatch.setattr(server.resource, "setrlimit", lambda _, pair: made.append(pair))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits.pop(0))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: made.append(pair))
     server.require_descriptors(Settings(connections=400))
     with pytest.raises(InvalidParameter, match="open files"):
         server.require_descriptors(Settings(connections=400))
