@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from discreet.curator import Curator
-from discreet.curator.streams import curated_stream
+from discreet.curator.streams import curated_stream, stream_plan
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
 from discreet.noise import SeededBits, drawn_ahead
+from discreet.plan.analysis import relation_schema
+from discreet.plan.model.nodes import columns
 from discreet.privacy import Budget
 from discreet.stream import Participation, bounded_memory, toeplitz
 from discreet.stream.factor import Factor
 from discreet.stream.laplace_tree import LaplaceTree
 from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.curator.stream_worlds import check_paid
 
 
 def _column(factor: Factor, place: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -100,6 +104,28 @@ def a_replaced_person_leaves_and_enters() -> None:
     assert _visits(1, max_groups=2, neighbours="replace")._plan.sensitivity("gaussian") ** 2 >= 2 * alone**2
 
 
+@catcher("record and replay")
+def no_unit_moves_a_stream_farther_than_was_paid() -> None:
+    check_paid((12, 36, 67))
+
+
+def _told_by_name(expression: Any, schema: Any) -> bool:
+    read = {column.name for column in columns(expression)}
+    return bool(read) and read <= {*schema.parts, schema.unit}
+
+
+def _told_as_written(column: Any, schema: Any) -> bool:
+    return relation_schema._is_id(column, schema) or relation_schema._is_part(schema.columns[column.name].link)
+
+
+_HULL, _DERIVED = relation_schema._hull, relation_schema.derived
+
+
+def _linked_like_its_first_column(output: Any, schema: Any) -> Any:
+    read = list(columns(output.expression))
+    return replace(_DERIVED(output, schema), link=schema.columns[read[0].name].link if read else "")
+
+
 _SQUARED = bounded_memory.BoundedMemory._squared
 
 
@@ -173,5 +199,29 @@ MUTANTS = [
             lambda self, _: self.program.contribution.l1(self.program.measures[0].form.corners, [Fraction(1)]),
         ),
         a_replaced_person_leaves_and_enters,
+    ),
+    Mutant(
+        "a period told by the name of its column",
+        "An id tells the period if a column that is called like a part of it does, whatever that column holds.",
+        setting(stream_plan, "follows_from_id", _told_by_name),
+        no_unit_moves_a_stream_farther_than_was_paid,
+    ),
+    Mutant(
+        "a period told by a text as it is written",
+        "A text in an id tells the period, although one unit may write it in several ways.",
+        setting(relation_schema, "_is_one_value", _told_as_written),
+        no_unit_moves_a_stream_farther_than_was_paid,
+    ),
+    Mutant(
+        "a union is what its first side is",
+        "A column of UNION ALL is taken for a part of the id if it is one on the first side.",
+        setting(relation_schema, "_hull", lambda found: replace(_HULL(found), link=found[0].link)),
+        no_unit_moves_a_stream_farther_than_was_paid,
+    ),
+    Mutant(
+        "a computed column is what it is computed of",
+        "What is computed of a part of the id is taken for that part, whatever else it is computed of.",
+        setting(relation_schema, "derived", _linked_like_its_first_column),
+        no_unit_moves_a_stream_farther_than_was_paid,
     ),
 ]

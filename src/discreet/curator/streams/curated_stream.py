@@ -158,22 +158,32 @@ class RememberingKeeper:
     Args:
         kept: where periods are kept.
         memory: of who was counted.
+        remembers: whether the stream needs the memory; a period that was kept without one tells of nobody.
     """
 
-    def __init__(self, kept: StateKeeper, memory: UnitMemory) -> None:
-        self._kept, self._memory = kept, memory
+    def __init__(self, kept: StateKeeper, memory: UnitMemory, *, remembers: bool) -> None:
+        self._kept, self._memory, self._remembers = kept, memory, remembers
         self.pending: list[str] = []
 
     def taken(self) -> list[Entry]:
-        """Returns the periods that were kept before; the memory is as it was after them."""
+        """Returns the periods that were kept before; the memory is as it was after them.
+
+        Raises:
+            StreamError: if somebody was counted and not remembered, as by earlier versions of this library, which took
+                ids to tell periods that they do not tell.
+        """
         periods = self._kept.taken()
         for entry in periods:
-            self._memory.count(entry.get("units", ()))
+            units = entry.get("units", ())
+            if self._remembers and not units and ("units" not in entry or any(entry["values"])):
+                hint = "Start a new stream, under another name: this one may count people more often than was paid for."
+                raise StreamError("Periods were released without a memory of who was counted", hint)
+            self._memory.count(units)
         return periods
 
     def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]]) -> None:
         """Keeps a period and those who are pending for it."""
-        self._kept.append(values, noisy, units=self.pending)
+        self._kept.append(values, noisy, **({"units": self.pending} if self._remembers else {}))
         self._memory.count(self.pending)
         self.pending = []
 
@@ -215,7 +225,7 @@ class CuratedStream:
         self._plan, self._witness, self._engine, self._confidence = plan, witness, engine, confidence
         self._runs = runs
         self._memory = UnitMemory(secret, plan.periods)
-        self._keeper = RememberingKeeper(kept, self._memory)
+        self._keeper = RememberingKeeper(kept, self._memory, remembers=plan.remembers)
         try:
             self._sums = make(self._keeper)
         except BaseException:

@@ -21,8 +21,9 @@ from discreet.exact import root_above
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.program import Program
 from discreet.mechanisms.base import Law
+from discreet.plan.analysis.relation_schema import follows_from_id
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value, columns
+from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -309,9 +310,7 @@ def _times(count: int, word: str) -> str:
 
 def tells_period(bound: BoundQuestion, key: Key) -> bool:
     """Tells whether the id of a unit determines the period of its rows."""
-    read = {column.name for column in columns(key.expression)}
-    parts = {*bound.rows.parts, *((bound.rows.unit,) if bound.rows.unit is not None else ())}
-    return bool(read) and read <= parts
+    return follows_from_id(key.expression, bound.rows)
 
 
 def _declared(reading: Reading) -> list[Expression]:

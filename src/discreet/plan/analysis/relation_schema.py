@@ -113,8 +113,26 @@ def leads_to_id(expression: Expression, schema: TableSchema) -> bool:
     return schema.unit is not None and bool(link) and not _is_part(link)
 
 
+def follows_from_id(expression: Expression, schema: TableSchema) -> bool:
+    """Tells whether an expression has one value in all rows of a unit, because the unit's id tells it.
+
+    It reads columns of the id alone, by where they come from and not by what they are called: other columns can be
+    called like a part of the id. None of them is a text: ids are compared in their normal form, so that one part of one
+    unit may be written in several ways, and a function of what is written differs from row to row. Values of all other
+    types are compared as they are.
+    """
+    read = list(columns_of(expression))
+    return schema.unit is not None and bool(read) and all(_is_one_value(column, schema) for column in read)
+
+
+def _is_one_value(column: Column, schema: TableSchema) -> bool:
+    if Type.TEXT in (column.type, schema.columns[column.name].type):
+        return False
+    return _is_id(column, schema) or _is_part(_link(column, schema))
+
+
 def _is_part(link: str) -> bool:
-    return link.startswith("#")
+    return link.startswith("#") and link[1:].isdecimal()  # a table may be called #1, and no link to it is like this
 
 
 def is_whole_id(expressions: Sequence[Expression], schema: TableSchema) -> bool:
