@@ -169,10 +169,7 @@ class Maker:
 
     def spelled(self, text: str) -> str:
         """The same text of an id, written otherwise: in any normal form, with white space around it."""
-        form = self.draw.one(("NFC", "NFD", ""))
-        written = unicodedata.normalize(form, text) if form else text
-        if unicodedata.normalize("NFC", written) != unicodedata.normalize("NFC", text):
-            written = text
+        written = self.draw.one((unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text), text))
         pad = self.draw.one(SPACES) * self.draw.below(3)
         return pad + written if self.draw.chance(30) else written + pad
 

@@ -62,6 +62,8 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     declared = columns | {column: Type(kind) for column, kind in by_column("types", types or {}).items()}
     for column in declared:
         check.label(column=column)
+    if UNIT in declared:  # the column of ids is called so in rows that are put together
+        raise InvalidParameter("column", UNIT, "to be called otherwise", "Rename it in the source.")
     return declared
 
 
