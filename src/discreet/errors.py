@@ -179,6 +179,33 @@ class KeyConflict(LedgerError):
         )
 
 
+class RunsUsedUp(LedgerError):
+    """A charge was run as often as a charge may be, and has no answer: it is not run again, and it stays.
+
+    Args:
+        sequence: the entry of the charge.
+        runs: how often it was run.
+
+    >>> from discreet.ledger import Book
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = book.charge("patients", events.Pure(0.1), key="monday")  # and its process dies, three times
+    >>> for _ in range(3):
+    ...     found = book.claim(book.charge("patients", events.Pure(0.1), key="monday"))
+    Traceback (most recent call last):
+    discreet.errors.RunsUsedUp: Charge 2 was run 3 times without an answer, and is not run again. The charge stays. ...
+    """
+
+    def __init__(self, sequence: int, runs: int) -> None:
+        self.sequence, self.runs = sequence, runs
+        super().__init__(
+            f"Charge {sequence} was run {runs} times without an answer, and is not run again",
+            "The charge stays. If one of its runs is still at work, ask later with the same key. "
+            "Otherwise ask with a new key, which is charged again.",
+        )
+
+
 class NotPermitted(LedgerError):
     """Somebody without the needed role tried to act on an account.
 

@@ -213,7 +213,7 @@ def check_claims(_: Path) -> None:
 
 def unclaimed(patch: Patch) -> None:
     """Lets everybody run a charge again who finds it."""
-    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
+    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait, **_: receipt._replace(repeated=False))
 
 
 def claimed_by_all(patch: Patch) -> None:

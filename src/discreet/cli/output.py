@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from discreet.errors import (
@@ -24,6 +22,7 @@ from discreet.errors import (
     InvalidParameter,
     KeyConflict,
     NotPermitted,
+    RunsUsedUp,
     UnknownTable,
     UnsupportedEvent,
     UnsupportedQuery,
@@ -37,7 +36,6 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high
 Html = Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)]
 
 WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
-_BAR = 24  # columns
 STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal
 _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (InsufficientBudget, BUDGET_REFUSED),
@@ -48,6 +46,7 @@ _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (InvalidParameter, WRONG_USAGE),
     (NotPermitted, WRONG_USAGE),  # --analyst or --project names somebody who may not
     (KeyConflict, WRONG_USAGE),  # --key belongs to another question
+    (RunsUsedUp, BUDGET_REFUSED),  # --key was run three times: nothing was read, and another key is another charge
     (DiscreetError, FAILED),
 )
 
@@ -76,28 +75,12 @@ def say(text: str) -> None:
 
 @contextmanager
 def stages(first: str) -> Iterator[None]:
-    """Shows what is being done on a terminal, from the start until it ends: names of stages, and nothing of sizes.
+    """Shows what is being done on a terminal, from the start until it ends: names of planned stages, and nothing more.
 
-    What spends a budget bit by bit has a bar from then on, as long as what is spent of it.
+    No bar: how far a run has come can depend on what was drawn for it.
     """
-    with Console(stderr=True).status(first) as shown:
-        bar = ProgressBar(total=1.0, completed=0.0, width=_BAR)
-
-        def show(name: str) -> None:
-            bar.completed = getattr(name, "spent", None) or bar.completed
-            shown.update(_stage_line(name, bar))
-
-        with told_to(show):
-            yield
-
-
-def _stage_line(name: str, bar: ProgressBar) -> RenderableType:
-    text = Text(printable(name))
-    if not bar.completed:
-        return text
-    line = Table.grid(padding=(0, 1))
-    line.add_row(bar, text)
-    return line
+    with Console(stderr=True).status(first) as shown, told_to(lambda name: shown.update(Text(printable(name)))):
+        yield
 
 
 def write_page(text: str, path: Path, option: str) -> None:

@@ -16,6 +16,7 @@ from discreet.cli.output import Csv, Form, Html, Json, form, json_text, stages, 
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Choices
+from discreet.curator.asking.performer import USED_UP
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
 from discreet.curator.documents.json_values import write_value
@@ -397,8 +398,9 @@ def _keyed(key: str | None) -> Iterator[str]:
     try:
         yield word
     except KeyboardInterrupt as stop:
-        charged = getattr(stop, "__notes__", ())
-        stop.add_note(f"The key is: --key {word}" if charged else "Nothing was charged.")
+        notes = getattr(stop, "__notes__", ())
+        if USED_UP not in notes:
+            stop.add_note(f"The key is: --key {word}" if notes else "Nothing was charged.")
         raise
 
 

@@ -192,8 +192,8 @@ class Curator:
             if receipt.repeated:
                 kept = self._replay.of_charge(measurement, receipt)
                 return Answer.of(kept, chance, receipt.left, profile=self._replay.portrait(measurement, terms))
-            new = self._performer.read_and_add_noise(measurement, terms, receipt, wanted)
-            result = self._replay.store(measurement, receipt, new)
+            perform = self._performer.read_and_add_noise  # its result gets no name that error reporters would show
+            result = self._replay.store(measurement, receipt, perform(measurement, terms, receipt, wanted))
             portrait = self._replay.portrait(measurement, terms)
             return Answer.of(result, chance, receipt.left, cost=receipt.cost, profile=portrait)
 

@@ -10,14 +10,16 @@ Formal guarantee: of one charge one answer is released, with the law of a single
 inside until it is stored; the store takes one outcome for a charge and one release beside it for each replay key, in
 transactions that exclude all others; whoever comes second drops what they drew and takes what is stored. Which run is
 first depends on clocks and on who stops them, and nobody has seen what either drew, so that the choice leaves the law
-of the answer as it is (but for the time that drawing takes: `docs/known_vulnerabilities.md`, 4).
+of the answer as it is (but for the time that drawing takes: `docs/known_vulnerabilities.md`, 4). A charge is run
+`MOST_RUNS` times at most, so that neither these times nor anything else that a run might tell can be had without end. A
+run is counted before it begins, by the charge or by a claim, both durable: a process that is killed has been counted.
 """
 
 from __future__ import annotations
 
 import time
 
-from discreet.errors import LedgerError, LedgerTampered
+from discreet.errors import LedgerError, LedgerTampered, RunsUsedUp
 from discreet.ledger import changes, charges
 from discreet.ledger.charges import Receipt, Request, require_admission
 from discreet.ledger.entry import Entry, digest
@@ -159,6 +161,9 @@ def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
     return entry
 
 
+MOST_RUNS = 3
+"""How often a charge is run at most: by whoever made it, and by those who claimed it."""
+
 _POLL = 0.01  # seconds between looks for the outcome of what somebody else runs
 _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain
 
@@ -170,7 +175,8 @@ def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
 
     Raises:
         AccountLocked, NotPermitted: as for a new charge.
-        LedgerError: if the charge belongs to a period before the last renewal.
+        RunsUsedUp: if it was run as often as a charge may be.
+        LedgerError: if the charge belongs to a period before the last renewal, or before the book was restored.
     """
     while True:
         seen = _awaited(journal, receipt, wait)
@@ -221,6 +227,9 @@ def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
     if rows.outcome(charge.sequence) is not None or changes.claims(rows, charge.sequence)[0] != seen:
         return None
     _require_same_period(rows, charge)
+    _refuse_restored(rows, charge)
+    if seen + 1 >= MOST_RUNS:
+        raise RunsUsedUp(charge.sequence, seen + 1)
     _note(rows, "claim", receipt, seen + 1)
     return mine
 
@@ -245,6 +254,18 @@ def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
 def _require_same_period(rows: Transaction, charge: Entry) -> None:
     if any(entry.kind == "renew" for entry in rows.entries(charge.sequence, charge.account)):
         raise LedgerError(f"Charge {charge.sequence} was made before its account was renewed", "Ask with a new key.")
+
+
+def _refuse_restored(rows: Transaction, charge: Entry) -> None:
+    """Refuses charges of a copy that took the place of a lost book, in which they may have been answered, or run.
+
+    A copy that lacks entries is frozen until a steward resumes it, or has what was lost counted as spent.
+    """
+    recovered = (entry.kind == "recover" for entry in rows.entries(charge.sequence, charge.account))
+    resumed = (entry.kind == "resume" for entry in rows.entries(charge.sequence, ""))
+    if any(recovered) or any(resumed):
+        hint = "Its answer may be lost with the rest. Ask with a new key, which is charged again."
+        raise LedgerError(f"Charge {charge.sequence} was made before the ledger was restored from a copy", hint)
 
 
 def _note(rows: Transaction, kind: str, receipt: Receipt, number: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, Integers, checked_shape
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
@@ -99,6 +100,7 @@ class AIM(Generator):
     def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, then rounds until the budget is spent."""
         price, zeros = log.budget / (_ROUNDS * len(domain.columns)), domain.zeros()
+        stage("Measuring columns")
         for name in domain.columns:
             log.marginal(rows, (name,), rho=(1 - _CHOICE) * price)
         state = _Rounds(
@@ -111,6 +113,7 @@ class AIM(Generator):
             price=price,
             model=fit(domain.sizes, log.marginals, total=total, zeros=zeros),
         )
+        stage("Choosing combinations of columns and measuring them")  # once: what is chosen, and how often, is drawn
         while log.remaining:
             state.run()
         return Learned(fit=state.model, marginals=log.marginals, merges={})

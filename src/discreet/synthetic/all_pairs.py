@@ -13,6 +13,7 @@ import numpy as np
 from discreet import accounting, check
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
@@ -118,12 +119,15 @@ class AllPairs(Generator):
     def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, then pairs, chooses pairs, and fits."""
         prices, price = self.prices(domain)
+        stage("Measuring columns")
         columns = [log.marginal(rows, (name,), rho=one) for name, one in prices.items()]
         whole = fit(domain.sizes, columns, total=total, zeros=domain.zeros())
         shares = {name: whole.model.marginal((name,)) for name in domain.columns}
         merges = rare_values(domain, columns, shares, deviations=float(check.not_negative(rare=self.rare)))
         sizes = {name: merges[name].size if name in merges else size for name, size in domain.sizes.items()}
         merged = [merged_marginal(m, merges, whole.total * shares[m.attributes[0]]) for m in columns]
+        if price:
+            stage("Measuring pairs of columns")
         measured = _measured_pairs(log, rows, merges, sizes, price) if price else []
         choice = _Choice(
             sizes=sizes,

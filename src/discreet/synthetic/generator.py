@@ -250,9 +250,10 @@ class Generator(ABC):
         """
         planned, rho, whole = self.model_event(domain), self.rho(domain), self.spent_rho()
         limits: dict[str, Any] = {"neighbours": self.neighbours, "rows_per_unit": rows_per_unit, "bits": bits}
-        log, charges, known = MeasurementLog(rho=rho, before=whole - rho, **limits), [], domain
+        log, charges, known = MeasurementLog(rho=rho, **limits), [], domain
         if rho < whole:
-            pieces = MeasurementLog(rho=whole - rho, after=rho, **limits)
+            stage("Measuring places within bins")
+            pieces = MeasurementLog(rho=whole - rho, **limits)
             known = measured_pieces(pieces, rows, domain)
             charges += pieces.charges
         found = self.learned(log, coarse(rows, domain), domain, total)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet import accounting
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
@@ -54,6 +55,7 @@ class Independent(Generator):
 
     def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures each column, and fits."""
+        stage("Measuring columns")
         for name, price in self._prices(domain).items():
             log.marginal(rows, (name,), rho=price)
         found = fit(domain.sizes, log.marginals, total=total, zeros=domain.zeros())

@@ -33,7 +33,6 @@ from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import Bits, source_of
 from discreet.privacy import ZCDP, Neighbours
 from discreet.privacy.events import Composed, Event
-from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, Integers, checked_shape
 from discreet.synthetic.inference.factors import Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
@@ -43,7 +42,6 @@ STEPS = 1 << 8
 """Of a score, to one row: estimates are rounded to such steps, and all scores are whole numbers of them."""
 
 MOST_ROWS_PER_UNIT = 1 << 20
-_NOTHING = Fraction(0)
 _LARGEST_SCORE = 1 << 61
 _LARGEST_ESTIMATE = 2.0**52  # rows in all cells together: sums of steps then stay within 64 bits
 _LEAST = 2.0**-10
@@ -108,8 +106,6 @@ class MeasurementLog:
         neighbours: the relation.
         rows_per_unit: the most rows that one unit has in the rows to be measured.
         bits: the source of randomness; None is the secure one.
-        before: what others have spent of a budget that this one is a part of, for what is told of progress only.
-        after: what they will spend of it.
 
     Attributes:
         charges: in the order of releases.
@@ -133,15 +129,13 @@ class MeasurementLog:
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         rows_per_unit: int = 1,
         bits: Bits | None = None,
-        before: Fraction = _NOTHING,
-        after: Fraction = _NOTHING,
     ) -> None:
         self.budget = check.positive(rho=rho)
         self.neighbours = Neighbours(neighbours)
         self.rows_per_unit = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=MOST_ROWS_PER_UNIT)
         self.charges: list[Charge] = []
         self.marginals: list[NoisyMarginal] = []
-        self._bits, self._before, self._whole = source_of(bits), before, before + self.budget + after
+        self._bits = source_of(bits)
 
     @property
     def private(self) -> bool:
@@ -192,7 +186,7 @@ class MeasurementLog:
         names, price = tuple(attributes), check.positive(rho=rho)
         checked_shape(names, rows.sizes)
         mechanism = self._noise(price)
-        self._charge(names, price, mechanism.event, f"Measuring {' and '.join(names) or 'the number of rows'}")
+        self._charge(names, price, mechanism.event)
         noisy = np.asarray(mechanism.release(rows.counts(names), bits=self._bits), dtype=np.float64)
         self.marginals.append(NoisyMarginal(names, noisy, _deviation(mechanism)))
         return self.marginals[-1]
@@ -222,7 +216,7 @@ class MeasurementLog:
             for pair, square in squares.items()
         }
         mechanism = Gaussian.for_rho(rho=price, sensitivity=scale * self.rows_per_unit)
-        self._charge(("pairs",), price, mechanism.event, f"Measuring {len(pairs)} pairs of columns")
+        self._charge(("pairs",), price, mechanism.event)
         exact = [scaled_contrasts(rows.counts(pair), factor).reshape(-1) for pair, factor in factors.items()]
         noisy = np.asarray(mechanism.release(np.concatenate(exact), bits=self._bits), dtype=np.float64)
         found, start = [], 0
@@ -262,8 +256,7 @@ class MeasurementLog:
         price, most = check.positive(rho=rho), check.integer(weight=weight, at_least=1)
         mechanism = Exponential(epsilon=root_below(8 * price), sensitivity=STEPS * most * self.l1_sensitivity)
         clipped = [min(max(int(score), -_LARGEST_SCORE), _LARGEST_SCORE) for score in scores]
-        number = 1 + sum(charge.about == tuple(about) for charge in self.charges)
-        self._charge(tuple(about), price, mechanism.event, f"Choosing what to measure, round {number}")
+        self._charge(tuple(about), price, mechanism.event)
         return int(mechanism.choose(np.array(clipped, dtype=np.int64), bits=self._bits))
 
     def _noise(self, rho: Fraction) -> Gaussian:
@@ -272,14 +265,13 @@ class MeasurementLog:
             return whole
         return Gaussian.for_rho(rho=rho, sensitivity=self.l2_sensitivity)
 
-    def _charge(self, about: tuple[str, ...], rho: Fraction, event: Event, words: str) -> None:
-        """Charges before anything is drawn; what is told of it follows from earlier releases and the public domain."""
+    def _charge(self, about: tuple[str, ...], rho: Fraction, event: Event) -> None:
+        """Charges before anything is drawn. Nobody hears of it: what a release is about was drawn by earlier ones."""
         if zcdp(event).rho > rho:
             raise InternalError("A release costs more than its charge.")
         if rho > self.remaining:
             raise InsufficientBudget(ZCDP(rho), ZCDP(self.remaining), "Nothing was drawn.")
         self.charges.append(Charge(about, rho, event))
-        stage(words, spent=float((self._before + self.spent) / self._whole))
 
 
 def _scale(rows: CodedRows, squares: Mapping[tuple[str, str], Fraction]) -> int:

@@ -10,6 +10,7 @@ from itertools import combinations
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.synthetic.coded_rows import MOST_CELLS, CodedRows, checked_shape
 from discreet.synthetic.domain import Domain
 from discreet.synthetic.generator import Generator, Learned
@@ -96,6 +97,7 @@ class MST(Generator):
     def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, chooses pairs, measures them, and fits."""
         one, choice, price = self.prices(domain)
+        stage("Measuring columns")
         columns = [log.marginal(rows, (name,), rho=one) for name in domain.columns]
         whole = fit(domain.sizes, columns, total=total, zeros=domain.zeros())
         shares = {name: whole.model.marginal((name,)) for name in domain.columns}
@@ -106,6 +108,7 @@ class MST(Generator):
         if len(sizes) == 1 or not choice:
             found = fit(sizes, merged, total=whole.total, zeros=zeros)
             return Learned(fit=found, marginals=merged, merges=merges)
+        stage("Choosing pairs of columns and measuring them")
         small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
         base = fit(sizes, merged, total=whole.total, zeros=zeros)
         fixed = [zero.attributes for zero in zeros]

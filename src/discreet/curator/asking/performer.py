@@ -7,11 +7,15 @@ earlier stages released.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
 
 from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
 from discreet.curator.catalog.declarations import Terms
@@ -26,6 +30,7 @@ from discreet.curator.measurement_plan import (
 from discreet.curator.replay.stored_releases import MeasurementResult, NewResult, edition_of, pack, unpack, written
 from discreet.errors import DiscreetError, InternalError
 from discreet.ledger import Account, Book, Receipt
+from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.tallies import prices
 from discreet.measurement.probes.probes import Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
@@ -34,29 +39,31 @@ from discreet.measurement.program.program import Edition, Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
-from discreet.progress import stage
+from discreet.progress import stage, told_to, unheard
+
+Result = TypeVar("Result")
 
 WAIT = 10.0
 """Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
 
 STAYS = "The question was stopped after it was charged, and the charge stays."
 AGAIN = "Asked again with the same key, it is answered and not charged again."
+USED_UP = f"It was run {MOST_RUNS} times, and is not run again with the same key. A new key is a new charge."
 STORED = "Its answer is stored: asked again, it costs nothing."
 LOST = "Without a key, asking again is a new question and a new charge."
 UNKNOWN = "The question was stopped while it was being charged; history tells whether it was. A charge stays."
 
 
-@contextmanager
 def charged(
     book: Book, request: ChargeRequest, *, analyst: str, key: str | None, project: str = ""
-) -> Iterator[Receipt]:
+) -> AbstractContextManager[Receipt]:
     """Charges a request, and gives its receipt to whatever comes until it is answered.
 
     A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the book. Of any other one,
     data may be read: it is new, or was claimed because nobody has ended it.
 
     A `KeyboardInterrupt` in between stays one, with notes that tell what was charged. Stopping a question uses up no
-    failure credit: whoever stops it chooses the moment, and has seen nothing yet.
+    failure credit: whoever stops it chooses the moment, and has seen nothing yet. It uses up one of three runs.
 
     Args:
         book: the ledger.
@@ -64,44 +71,107 @@ def charged(
         analyst: who asks.
         key: their idempotency key, if they gave one.
         project: whose cap it counts against, too.
+
+    Raises:
+        RunsUsedUp: if the charge of this key was run three times, and has no answer; the charge stays.
     """
-    receipt: Receipt | None = None
-    stage("Charging the account")
-    try:
-        receipt = book.charge(
-            request.account,
-            request.event,
-            analyst=analyst,
-            question=request.question,
-            key=key,
-            replay_key=request.replay_key,
-            terms=request.terms,
-            project=project,
-            sql=request.sql,
-        )
-        if receipt.repeated:
-            receipt = book.claim(receipt, wait=WAIT) or receipt
-        yield receipt
-    except KeyboardInterrupt as error:
-        error.__context__ = None  # what was being handled can carry data
-        for note in _notes(book, receipt, analyst, key):
-            error.add_note(note)
-        raise
+    return _Charged(book, request, analyst, key, project)
+
+
+class _Charged(AbstractContextManager[Receipt]):
+    """A charge until it is answered.
+
+    It is no generator: `contextlib` gives an exception its frames back, and these hold what was read and drawn.
+    """
+
+    def __init__(self, book: Book, request: ChargeRequest, analyst: str, key: str | None, project: str) -> None:
+        self._book, self._request, self._analyst, self._key, self._project = book, request, analyst, key, project
+        self._receipt: Receipt | None = None
+
+    def __enter__(self) -> Receipt:
+        book, request = self._book, self._request
+        stage("Charging the account")
+        try:
+            self._receipt = book.charge(
+                request.account,
+                request.event,
+                analyst=self._analyst,
+                question=request.question,
+                key=self._key,
+                replay_key=request.replay_key,
+                terms=request.terms,
+                project=self._project,
+                sql=request.sql,
+            )
+            if self._receipt.repeated:
+                self._receipt = book.claim(self._receipt, wait=WAIT) or self._receipt
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self._strip(error)
+            raise
+        return self._receipt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._strip(error)
+
+    def _strip(self, error: BaseException) -> None:
+        """Takes from an exception what it could carry outside, and notes that a question was stopped.
+
+        Errors of this library tell public facts. Faults of ours keep their frames, so that they can be reported: what
+        draws drops them (`run_charge`), and elsewhere all is stored.
+        """
+        stopped = not isinstance(error, Exception)
+        if not stopped and (isinstance(error, InternalError) or not isinstance(error, DiscreetError)):
+            return
+        error.__traceback__ = None  # frames hold what was read and drawn, and so does what was being handled
+        error.__context__ = error.__cause__ = None
+        if stopped:
+            for note in _notes(self._book, self._receipt, self._analyst, self._key):
+                error.add_note(note)
 
 
 def _notes(book: Book, receipt: Receipt | None, analyst: str, key: str | None) -> tuple[str, ...]:
     """Returns what is told to whoever stops a question; the book notes that it was stopped."""
-    paid, answered = receipt is not None, False
+    paid, answered, used_up = receipt is not None, False, False
     with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer
         if receipt is not None and not receipt.repeated:
+            used_up = receipt.claim + 1 >= MOST_RUNS
             answered = book.interrupt(receipt)
         elif key is not None:
             paid = book.is_charged(analyst, key)
     if answered:
         return STAYS, STORED
     if paid:
-        return STAYS, LOST if key is None else AGAIN
+        return STAYS, LOST if key is None else USED_UP if used_up else AGAIN
     return () if key is not None else (UNKNOWN,)
+
+
+def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
+    """Runs what a charge has paid for, and tells nothing of it.
+
+    Formal guarantee: until this returns, nobody hears more than the name of the run. Stages inside of it are not told,
+    since how many there are, and when they begin, can depend on what was drawn; numerical warnings are not given; and
+    causes of a failure are dropped. What it returns is to be stored before it is shown.
+
+    Args:
+        book: where the charge is.
+        receipt: of the charge.
+        name: what is planned, from public facts alone; it is told before anything is read.
+        execute: reads and draws.
+
+    Returns:
+        None if anything went wrong. It uses up one failure credit.
+    """
+    stage(name)
+    result: Result | None = None
+    with suppress(Exception), told_to(unheard), np.errstate(all="ignore"):
+        result = execute()
+    if result is None:
+        book.fail(receipt)
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,16 +239,22 @@ class Performer:
             None if anything went wrong: causes can depend on data, so all of them are dropped. It uses up one failure
             credit.
         """
-        new: NewResult | None = None
-        with suppress(Exception):
-            rest = receipt if profile is None else self._profiled(profile, receipt)
-            new = self._performed(measurement, terms, rest)
-            if profile is not None and rest.event is not receipt.event:
-                event = events.Composed([profile.program.event, new.result.event])
-                new = replace(new, result=replace(new.result, event=event))
-        if new is None:
-            self._book.fail(receipt)
-        return new
+        return run_charge(
+            self._book,
+            receipt,
+            _stage_name([measurement.plan.table], probing=bool(measurement.missing)),
+            lambda: self._profiled_and_performed(measurement, terms, receipt, profile),
+        )
+
+    def _profiled_and_performed(
+        self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt, profile: WantedProfile | None
+    ) -> NewResult:
+        rest = receipt if profile is None else self._profiled(profile, receipt)
+        new = self._performed(measurement, terms, rest)
+        if profile is None or rest.event is receipt.event:
+            return new
+        event = events.Composed([profile.program.event, new.result.event])
+        return replace(new, result=replace(new.result, event=event))
 
     def _profiled(self, profile: WantedProfile, receipt: Receipt) -> Receipt:
         """Keeps a profile that a charge has paid for, and returns the receipt of the question itself."""
@@ -192,7 +268,6 @@ class Performer:
         paid = measurement.probes_paid(terms, receipt.event) if receipt.claim else len(measurement.missing)
         epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
         for probe in measurement.missing:
-            stage("Finding out bounds and limits")
             facts = facts.having(probe, self._probed(probe, epsilon, receipt))
         account = self._book.account(receipt.account)
         probed = [probe.program(epsilon).event for probe in measurement.probes[:paid]]
@@ -227,17 +302,18 @@ class Performer:
         the charge again takes what is there, and draws the rest only. If anything goes wrong, the outcome is a failure,
         which uses up one credit; releases that are kept were paid and stay.
         """
-        outcome: str | None = None
-        with suppress(Exception):
-            text = json.dumps({"batch": batch.layout.fields})
-            kept = self._book.store_beside(receipt, batch.place, text, question=batch.request.question)
-            layout = BatchLayout.read(json.loads(kept)["batch"])
-            keys = self._measured(replace(batch, layout=layout), receipt)
-            outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
-        if outcome is None:
-            self._book.fail(receipt)
-        else:
+        tables = [one.plan.table for one in batch.measurements]
+        name = _stage_name(tables, probing=bool(batch.missing))
+        outcome = run_charge(self._book, receipt, name, lambda: self._batch_outcome(batch, receipt))
+        if outcome is not None:
             self._book.store_answer(receipt, batch.place, outcome)
+
+    def _batch_outcome(self, batch: BatchPlan, receipt: Receipt) -> str:
+        text = json.dumps({"batch": batch.layout.fields})
+        kept = self._book.store_beside(receipt, batch.place, text, question=batch.request.question)
+        layout = BatchLayout.read(json.loads(kept)["batch"])
+        keys = self._measured(replace(batch, layout=layout), receipt)
+        return json.dumps({"batch": {**layout.fields, "keys": keys}})
 
     def _measured(self, batch: BatchPlan, receipt: Receipt) -> list[str]:
         """Measures a batch, and returns under which keys its releases are kept.
@@ -247,7 +323,6 @@ class Performer:
         """
         found = {}
         for key, probe in batch.missing.items():
-            stage("Finding out bounds and limits")
             found[key] = self._probed(probe, batch.of_each_probe, receipt)
         account = self._book.account(receipt.account)
         measured = batch.layout.measured
@@ -298,6 +373,12 @@ class Performer:
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
         return probe.found(first, former=(edition_of(json.loads(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
+
+
+def _stage_name(tables: Sequence[str], *, probing: bool) -> str:
+    """Names a run by what is planned, in words that no draw changes."""
+    reading = f"Reading {' and '.join(dict.fromkeys(tables))} and adding noise"
+    return f"Finding out bounds and limits, then {reading[0].lower()}{reading[1:]}" if probing else reading
 
 
 def _merged(batch: BatchPlan, part: Sequence[int]) -> SettledProgram:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 
 from discreet.check import Number, positive, probability
-from discreet.curator.asking.performer import WantedProfile, charged
+from discreet.curator.asking.performer import WantedProfile, charged, run_charge
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan
@@ -143,13 +142,10 @@ class Profiler:
         )
 
     def _measure(self, wanted: WantedProfile, receipt: Receipt) -> None:
-        """Reads and keeps a profile; causes of a failure can depend on data, so all of them are dropped."""
-        payload: str | None = None
-        with suppress(Exception):
-            payload = wanted.released(self._engine, self._releaser)
-        if payload is None:
-            self._book.fail(receipt)
-        else:
+        """Reads and keeps a profile."""
+        name = f"Reading {wanted.plan.table} and adding noise"
+        payload = run_charge(self._book, receipt, name, lambda: wanted.released(self._engine, self._releaser))
+        if payload is not None:
             self._book.store_answer(receipt, wanted.place, payload)
 
 

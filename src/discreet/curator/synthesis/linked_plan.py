@@ -20,7 +20,6 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Bounding, Groups, Reading
 from discreet.privacy.events import Event
-from discreet.progress import stage
 from discreet.synthetic.domain import Domain, FrameKind
 from discreet.synthetic.generator import Generator
 from discreet.synthetic.linked.linked_domain import LinkedDomain, LinkedRows, UnitColumns, linked_rows
@@ -82,7 +81,6 @@ class LinkedPlan:
     def learned(self, engine: Reader, releaser: Releaser) -> LinkedModel:
         """Reads what was paid for, and returns models of it."""
         coded = self.coded(*(engine.read(reading) for reading in self.readings))
-        stage(f"Fitting {type(self.generator).__name__}")
         learner = LinkedGenerator(self.generator)
         model: LinkedModel = releaser.model(learner, coded, self.linked, kind=FrameKind.PYARROW)
         return model

@@ -38,7 +38,6 @@ from discreet.plan.model.relations import Reached, Table, children
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.privacy.events import Event
-from discreet.progress import stage
 from discreet.sql.training_rows import TrainingRows
 from discreet.synthetic import Model
 from discreet.synthetic.coded_rows import CodedRows, rows_within_limit
@@ -155,7 +154,6 @@ class SynthesisPlan:
         """Reads what was paid for, and returns a model of it."""
         people = {name: engine.read(self.key_reading(name)) for name in self.selections}
         coded, texts = self.coded(engine.read(self.reading), people)
-        stage(f"Fitting {type(self.generator).__name__}")
         how = {"rows_per_unit": self.rows_per_unit, "kind": FrameKind.PYARROW, "texts": texts}
         model: Model = releaser.model(self.generator, coded, self.domain, **how)
         return model

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged, costs_no_more
+from discreet.curator.asking.performer import charged, costs_no_more, run_charge
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, most_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
@@ -202,8 +201,8 @@ class Synthesizer:
         with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
                 return self._of_charge(receipt, keeps), receipt.left, None
-            payload = self._read_and_fit(plan, receipt, draw)
-            return self._store(plan, receipt, payload, keeps), receipt.left, receipt.cost
+            kept = self._store(plan, receipt, self._read_and_fit(plan, receipt, draw), keeps)
+            return kept, receipt.left, receipt.cost
 
     def price(
         self, question: str, events: str | None = None, *, analyst: str = OWNER, project: str = "", **how: Any
@@ -383,29 +382,18 @@ class Synthesizer:
         return kept if kept.model.private is self._releaser.bits.private else None
 
     def _read_and_fit(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str | None:
-        """Returns a table as it is kept, made of what was read for a charge.
-
-        Returns:
-            None if anything went wrong: causes can depend on data, so all of them are dropped. It uses up one failure
-            credit.
-        """
-        payload: str | None = None
-        with suppress(Exception):
-            payload = self._learned(plan, receipt, draw)
-        if payload is None:
-            self._book.fail(receipt)
-        return payload
+        """Returns a table as it is kept, made of what was read for a charge; None if anything went wrong."""
+        name = f"Reading {plan.table} and fitting {type(plan.generator).__name__}"
+        return run_charge(self._book, receipt, name, lambda: self._learned(plan, receipt, draw))
 
     def _learned(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str:
         """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
         account = self._book.account(plan.account)
         if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
             raise InternalError("A synthetic table costs more than its charge.")
-        stage(f"Reading {plan.table}")
         model = plan.learned(self._engine, self._releaser)
         if model.event != plan.event or model.private is not self._releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
-        stage("Drawing rows")
         return draw(model).to_json()
 
     def _store(self, plan: AnyPlan, receipt: Receipt, payload: str | None, keeps: type[Kept]) -> Kept:

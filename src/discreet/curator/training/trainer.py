@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged
+from discreet.curator.asking.performer import charged, run_charge
 from discreet.curator.catalog.catalog import Catalog
 from discreet.errors import InternalError, QueryFailed
 from discreet.lazy import load
@@ -131,8 +130,7 @@ class Trainer:
         with charged(self._book, training.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
                 return _told(self._of_charge(receipt), training, receipt.left, None)
-            payload = self._read_and_fit(training, receipt)
-            model = self._store(training, receipt, payload)
+            model = self._store(training, receipt, self._read_and_fit(training, receipt))
             return _told(model, training, receipt.left, receipt.cost)
 
     def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
@@ -175,18 +173,9 @@ class Trainer:
         return model if model.private_ is self._releaser.bits.private else None
 
     def _read_and_fit(self, training: TrainingPlan, receipt: Receipt) -> str | None:
-        """Returns a model as it is kept, made of what was read for a charge.
-
-        Returns:
-            None if anything went wrong: causes can depend on data, so all of them are dropped. It uses up one failure
-            credit.
-        """
-        payload: str | None = None
-        with suppress(Exception):
-            payload = self._learned(training, receipt)
-        if payload is None:
-            self._book.fail(receipt)
-        return payload
+        """Returns a model as it is kept, made of what was read for a charge; None if anything went wrong."""
+        name = f"Reading {training.reading.table} and fitting {type(training.learner).__name__}"
+        return run_charge(self._book, receipt, name, lambda: self._learned(training, receipt))
 
     def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
         """Returns a model as text; the charge may be one of another version, if it pays for what this one releases."""
@@ -194,9 +183,7 @@ class Trainer:
         asked, paid = (prices(each, account.budget, account.neighbours) for each in (training.charge, receipt.event))
         if training.charge != receipt.event and not asked.covered(paid):
             raise InternalError("A fit costs more than its charge.")
-        stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
-        stage(f"Fitting {type(training.learner).__name__}")
         with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
             model = self._releaser.fit(training.learner, X, y)
         if model.event_ != training.event or model.private_ is not self._releaser.bits.private:

@@ -177,12 +177,14 @@ def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | 
         for account in known.accounts:
             _reopen(rows, known, account, by)
             _appoint_again(rows, known, account, by)
-            body = _lost(known, then, account)
-            if body:
-                cost = Tallies.read(body["account"]).spent(known.standing(account).budget)
-                about = {"anchor": str(known.head), "common": str(common), "note": note}
-                told = {"cost": None if cost is None else write_loss(cost), **about}
-                changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
+            body, counts = _lost(known, then, account)
+            cost = Tallies.read(body["account"]).spent(known.standing(account).budget)
+            about = {"anchor": str(known.head), "common": str(common), "note": note}
+            told = {"cost": None if cost is None else write_loss(cost), **about}
+            # Also where nothing was spent: an open charge of the copy may have been answered in the lost book, so
+            # that nobody may run it again (`outcomes._refuse_restored`).
+            changes.apply(rows, rows.add("recover", {**body, **told}, who=by, account=account))
+            if counts:
                 lost[account] = cost
         _appoint_on_book(rows, known, by)
         if changes.frozen(rows):
@@ -237,8 +239,8 @@ def _appoint_on_book(rows: Transaction, known: Anchor, by: str) -> None:
             changes.apply(rows, rows.add("appoint", {"cap": None, "name": who, "role": role}, who=by))
 
 
-def _lost(known: Anchor, then: changes.MemoryStates, account: str) -> dict[str, Any]:
-    """What an account, its people and its projects spent between the common head and the anchor; empty if nothing."""
+def _lost(known: Anchor, then: changes.MemoryStates, account: str) -> tuple[dict[str, Any], bool]:
+    """What an account, its people and its projects spent between the common head and the anchor; whether anything."""
     was = known.standing(account)
     before = changes.account_state(then, account) or AccountState.opened(was.budget)
     amount = _difference(was, before)
@@ -253,14 +255,13 @@ def _lost(known: Anchor, then: changes.MemoryStates, account: str) -> dict[str, 
     used, seen = known.failures(account), changes.credits_used(then, account) or {}
     failures = {who: count - seen.get(who, 0) for who, count in used.items() if count > seen.get(who, 0)}
     people, projects = ({who: one for who, one in shares.items() if _counts(one)} for shares in (people, projects))
-    if not (_counts(amount) or people or projects or failures):
-        return {}
-    return {
+    body = {
         "account": amount.write(),
         "failures": failures,
         "people": {who: one.write() for who, one in people.items()},
         "projects": {project: one.write() for project, one in projects.items()},
     }
+    return body, bool(_counts(amount) or people or projects or failures)
 
 
 def _difference(now: AccountState | Member, then: AccountState | Member) -> Tallies:

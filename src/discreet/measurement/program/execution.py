@@ -31,7 +31,6 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, Noisy, finish
 from discreet.plan.validation import check_reading
-from discreet.progress import stage
 
 Key = tuple[Value, ...]
 
@@ -201,9 +200,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
     if isinstance(program.selection, Weighted):
         return _weighed(program, program.selection, engine, releaser)
-    stage(f"Reading {program.reading.table}")
     groups = engine.read(program.reading) if program.reading.statistics else {}
-    stage("Adding noise")
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else in_order(groups) if program.question.keys else [()]
     nothing = (0,) * len(program.reading.statistics)
@@ -220,15 +217,12 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
             shown.append((program.question.rest.value,) * len(program.question.keys))
             whole = replace(program, measures=tuple(measure.uncut for measure in program.measures))
             noisy = np.concatenate([noisy, _noisy(whole, together, releaser)], axis=0)
-    if program.draws:
-        stage(f"Reading {program.reading.table} again")
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
 
 def _weighed(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
     """Finds the groups first; they are released, and what else is asked is of them, as of public keys."""
-    stage(f"Finding groups of {program.reading.table}")
     found = selection.find(program.reading, engine.read, releaser)
     reading = replace(program.reading, public_keys=tuple(found))
     released = run(replace(program, reading=reading, selection=None), engine, releaser)
@@ -259,9 +253,7 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
 
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
     """Noise for every grouping that has some, on sums of the groups by all keys."""
-    stage(f"Reading {program.reading.table}")
     groups, keys = engine.read(program.reading), program.reading.public_keys or ((),)
-    stage("Adding noise")
     nothing = (0,) * len(program.reading.statistics)
     exact = np.empty((len(keys), len(nothing)), dtype=object)
     for index, key in enumerate(keys):

@@ -31,6 +31,7 @@ STATUS: Mapping[type[BaseException], int] = {
     errors.UnknownJob: 404,
     errors.UnknownEntry: 404,
     errors.KeyConflict: 409,
+    errors.RunsUsedUp: 409,
     errors.StreamError: 409,
     errors.InvalidParameter: 422,
     errors.InvalidValue: 422,

@@ -241,6 +241,7 @@ _STATUS = {
     "UnknownJob": 404,
     "UnknownEntry": 404,
     "KeyConflict": 409,
+    "RunsUsedUp": 409,
     "AccountLocked": 423,
     "TooManyRequests": 429,
     "QueryFailed": 503,

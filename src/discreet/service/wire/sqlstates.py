@@ -14,6 +14,7 @@ SQLSTATES: dict[type[BaseException], str] = {
     errors.InsufficientBudget: "53400",  # configuration_limit_exceeded
     errors.AccountLocked: "55006",  # object_in_use
     errors.KeyConflict: "23505",  # unique_violation
+    errors.RunsUsedUp: "55000",  # object_not_in_prerequisite_state
     errors.NotPermitted: "42501",  # insufficient_privilege
     errors.LedgerTampered: "58000",  # system_error
     errors.LedgerError: "58000",

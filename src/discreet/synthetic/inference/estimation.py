@@ -11,7 +11,6 @@ import numpy as np
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.progress import stage
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.calibrated_tree import Calibrated
 from discreet.synthetic.inference.convex_solvers import Problem, Solution, followed, mirror_descent
@@ -120,7 +119,6 @@ def fit(
     check.positive(entropy=entropy)
     check.integer(evaluations=evaluations, at_least=1)
     rows = float(check.positive(total=total)) if total is not None else estimated_total(given)
-    stage(f"Fitting the model to {len(given)} marginals")
     tree = junction_tree(sizes, [*(m.attributes for m in given), *(z.attributes for z in zeros), *cliques])
     measured = [m.transposed(tree.ordered(m.attributes)) for m in combined(given) if not m.is_total]
     propagation = BeliefPropagation(tree, [m.attributes for m in measured], zeros)
