@@ -8,11 +8,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from discreet.cli import questions, synthetic_tables
 from discreet.curator.asking.planner import Planner
 from discreet.engines import DuckDB
+from discreet.ledger import Book
+from discreet.ledger.outcomes import MOST_RUNS
+from discreet.progress import told_to
 from tests.cli.clinic import COUNT, run
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
@@ -60,6 +65,52 @@ def test_before_the_charge_nothing_was_charged(monkeypatch: pytest.MonkeyPatch) 
             stopped = run(command, COUNT, *CHEAP)
         assert (stopped.code, stopped.err.splitlines()[0]) == (130, "Stopped.")
         assert ("Nothing was charged." in stopped.err) == (command == "ask")
+
+
+SYNTHESIZE = ["synthesize", "SELECT ward, age FROM visits", "--out", "made.csv", "--epsilon", "0.25", "--bins", "2"]
+CALLS = {
+    "ask": ["ask", COUNT, *CHEAP],
+    "ask for several": ["ask", COUNT, f"{COUNT} WHERE age > 40", *CHEAP],
+    "synthesize": [*SYNTHESIZE, "--generator", "mst"],
+}
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is printed does not depend on what was drawn, and the fourth time nothing is read."""
+    drawn, told, seen = list[str](), list[str](), list[tuple[str, ...]]()
+    command = [*CALLS[call], "--key", "k"]
+
+    def stopping(_book: Book, _receipt: Any, _key: str, payload: str) -> None:
+        drawn.append(payload)
+        raise KeyboardInterrupt
+
+    for module in (questions, synthetic_tables):
+        monkeypatch.setattr(module, "stages", lambda first: told_to(told.append))  # noqa: ARG005 - for a terminal
+    with monkeypatch.context() as patch:
+        patch.setattr(Book, "store_answer", stopping)
+        for _ in range(MOST_RUNS):
+            stopped = run(*command)
+            assert (stopped.code, stopped.out) == (130, "")
+            seen.append((stopped.err, *told))
+            told.clear()
+    assert seen[0] == seen[1]
+    assert "--key k" in seen[0][0] or call == "synthesize"
+    assert "--key k" not in seen[-1][0]
+    assert "A new key is a new charge" in seen[-1][0]
+    assert seen[-1][1:] == seen[0][1:]
+    spent = run("budget", "--json").out
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDB, "read", stop)
+        refused = run(*command)
+    assert (refused.code, refused.out) == (3, "")
+    assert "RunsUsedUp" in refused.err
+    assert "The charge stays" in refused.err
+    assert run("budget", "--json").out == spent
+    assert len(drawn) == MOST_RUNS
 
 
 ASKING = """

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet import learn
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
@@ -113,6 +112,14 @@ def _fit(make: Callable[[], Any]) -> Call:
     return call
 
 
+def _learner(name: str, *given: Any, **how: Any) -> Any:
+    return getattr(load("discreet.learn", "A learner"), name)(*given, **how)  # late: scikit-learn takes long to load
+
+
+def _search() -> Any:
+    return _learner("GridSearchCV", _learner("DecisionTreeClassifier", **_TREE), {"max_depth": [1, 2]}, delta=1e-6)
+
+
 def _network() -> Any:
     made = load("discreet.deep", "A network").Classifier
     return made(epsilon=2, size=120, batch_size=40, epochs=1, hidden=(2,))
@@ -150,13 +157,9 @@ VERBS = [
     PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "Curator.ask", beside=True),
     PaidVerb("ask_many", _many, "BatchAsker.ask", beside=True),
     PaidVerb("profile", lambda curator, **more: curator.profile("visits", epsilon=1, **more), "Profiler.buy"),
-    PaidVerb("fit", _fit(lambda: learn.DecisionTreeClassifier(**_TREE)), "Trainer.fit"),
-    PaidVerb(
-        "fit a search",
-        _fit(lambda: learn.GridSearchCV(learn.DecisionTreeClassifier(**_TREE), {"max_depth": [1, 2]}, delta=1e-6)),
-        "Trainer.fit",
-    ),
-    PaidVerb("fit the best learner", _fit(lambda: learn.AutoClassifier(epsilon=3, delta=1e-6)), "Trainer.fit"),
+    PaidVerb("fit", _fit(lambda: _learner("DecisionTreeClassifier", **_TREE)), "Trainer.fit"),
+    PaidVerb("fit a search", _fit(_search), "Trainer.fit"),
+    PaidVerb("fit the best learner", _fit(lambda: _learner("AutoClassifier", epsilon=3, delta=1e-6)), "Trainer.fit"),
     PaidVerb("fit a network", _fit(_network), "Trainer.fit"),
     *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer._made") for one in ("aim", "mst")),
     *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer._made") for one in ("allpairs", "independent")),

@@ -21,6 +21,7 @@ from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import ZCDP, Neighbours
+from discreet.progress import told_to
 from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Keys, Model, all_pairs, measurement_log
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.generator import Generator, Learned
@@ -402,3 +403,28 @@ def test_a_costly_pair_does_not_take_the_room_of_cheap_ones(part: int, monkeypat
     together = {frozenset(clique) for clique in model.law.tree.cliques}
     assert (frozenset("ab") in together) is (part == 1)
     assert ({frozenset("ac"), frozenset("bc")} <= together) is (part == 64)
+
+
+@pytest.mark.parametrize(
+    ("generator", "stages"),
+    [
+        (Independent, ["Measuring columns"]),
+        (AllPairs, ["Measuring columns", "Measuring pairs of columns"]),
+        (MST, ["Measuring columns", "Choosing pairs of columns and measuring them"]),
+        (AIM, ["Measuring columns", "Choosing combinations of columns and measuring them"]),
+    ],
+)
+def test_stages_are_planned_whatever_is_drawn(generator: type[Generator], stages: list[str]) -> None:
+    """Neither what was chosen nor how often can be told from them, without a curator as with one."""
+    frame, domain = (
+        {"a": [0, 0, 1, 1] * 50, "b": [0, 0, 1, 1] * 50, "c": [0, 1] * 100},
+        {name: [0, 1] for name in "abc"},
+    )
+    charges = set()
+    for seed in range(4):
+        told: list[str] = []
+        with told_to(told.append):
+            model = generator(epsilon=1, delta=1e-6, random_state=seed).fit(frame, domain=domain)
+        assert told == stages
+        charges.add(tuple(about for about, _ in model.charges))
+    assert (len(charges) > 1) is (generator in (MST, AIM))  # of these, what was measured differs

@@ -1,0 +1,135 @@
+"""Runs behind the service: jobs tell planned stages alone, and a charge is run three times, whoever stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.errors import LedgerError, RunsUsedUp
+from discreet.ledger import Book
+from discreet.ledger.outcomes import MOST_RUNS
+from discreet.service.api.error_responses import STATUS
+from discreet.service.desk import JobState, Operation, Work
+from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.page.visit import status_of
+from discreet.service.wire.sqlstates import sqlstate
+from tests.service.owner.clinics import ANA, COUNT, book_of_ana, desk, kinds, run, write
+from tests.service.owner.test_supervision import CHARGE
+
+TREE = {"learner": "DecisionTreeClassifier", "parameters": {"epsilon": 1}}
+PAID: dict[Operation, dict[str, Any]] = {
+    Operation.ASK: {"sql": COUNT, "epsilon": "0.1"},
+    Operation.ASK_MANY: {"questions": [COUNT, "SELECT SUM(age) AS s FROM visits"], "epsilon": "0.1"},
+    Operation.PROFILE: {"table": "visits", "epsilon": "0.1"},
+    Operation.FIT: {**TREE, "sql": "SELECT age, ward FROM visits", "target": "ward"},
+}
+PLANNED = [
+    "",
+    "Reading the question",
+    "Planning",
+    "Charging the account",
+    "Reading visits and adding noise",
+    "Reading visits and fitting DecisionTreeClassifier",
+]
+
+
+def test_every_paid_operation_is_listed() -> None:
+    assert {operation for operation in Operation if operation.charges} == PAID.keys()
+
+
+def test_the_fourth_claim_is_refused_and_nothing_is_written() -> None:
+    book = book_of_ana()
+    for _ in range(MOST_RUNS):
+        door = BookDoor(book, analyst="ana", key="k", spending=True)
+        receipt = door.serve("charge", CHARGE)
+        if receipt["repeated"]:
+            door.serve("claim", {"sequence": receipt["sequence"]})
+        door.close(failed=False)  # the service was stopped
+    before, spent = book.head(), book.balance("visits").spent
+    door = BookDoor(book, analyst="ana", key="k", spending=True)
+    receipt = door.serve("charge", CHARGE)
+    with pytest.raises(RunsUsedUp) as refused:
+        door.serve("claim", {"sequence": receipt["sequence"]})
+    assert not door.close(failed=True)  # it is nobody's to end: no credit is used
+    assert (book.head(), book.balance("visits").spent) == (before, spent)
+    assert book.balance("visits", analyst="ana").failures == 0
+    assert (STATUS[RunsUsedUp], status_of(refused.value), sqlstate(refused.value)) == (409, 409, "55000")
+
+
+class Halting:
+    """Stops the service's requests when a worker stores an answer: all is drawn, and nothing of it is stored."""
+
+    def __init__(self, made: ServiceDesk, patch: pytest.MonkeyPatch) -> None:
+        self.drawn: list[str] = []
+        self._made, self._loop, self._serve = made, asyncio.get_running_loop(), BookDoor.serve
+        halting = self
+
+        def serve(door: BookDoor, method: str, arguments: Any) -> Any:
+            if method != "store_answer":
+                return halting._serve(door, method, arguments)
+            halting.drawn.append(arguments["payload"])
+            halted = threading.Event()
+            halting._loop.call_soon_threadsafe(halting._halt, halted)
+            halted.wait(10)
+            raise LedgerError("The service stops")
+
+        patch.setattr(BookDoor, "serve", serve)
+
+    def _halt(self, halted: threading.Event) -> None:
+        for running in self._made._jobs.values():
+            if not running.outcome.done() and running.halt is not None:
+                running.halt()
+        halted.set()
+
+
+async def followed(made: ServiceDesk, work: Work) -> tuple[list[str], str]:
+    """The stages that a job told, and the error with which it ended."""
+    job = made.begin(ANA, work)
+    statuses = [status async for status in made.follow(ANA, job.id)]
+    assert statuses[-1].state is JobState.FAILED
+    assert statuses[-1].error is not None
+    return [status.stage for status in statuses[:-1]], statuses[-1].error["error"]
+
+
+async def check_runs(folder: Path, patch: pytest.MonkeyPatch, operation: Operation) -> None:
+    work = Work(operation=operation, arguments=PAID[operation], key="k")
+    async with desk(folder) as (made, book):
+        halting = Halting(made, patch)
+        for _ in range(MOST_RUNS):
+            stages, error = await followed(made, work)
+            assert error == "ServiceUnavailable"
+            assert [PLANNED.index(stage) for stage in stages] == sorted(PLANNED.index(stage) for stage in stages)
+        patch.undo()
+        spent, before = book.balance("visits").spent, kinds(book)
+        stages, error = await followed(made, work)
+        assert error == "RunsUsedUp"
+        assert not any(stage.startswith("Reading visits") for stage in stages)
+        assert (book.balance("visits").spent, kinds(book)) == (spent, before)
+        assert (before.count("claim"), before.count("fail"), before.count("answer")) == (
+            MOST_RUNS - 1,
+            0,
+            _beside(book),
+        )
+        assert len(halting.drawn) == MOST_RUNS
+        if operation is not Operation.ASK_MANY:  # whose answer tells where its releases are, which are stored
+            assert len(set(halting.drawn)) == MOST_RUNS
+        book.verify()
+
+
+def _beside(book: Book) -> int:
+    """How many releases are stored on the way to an answer."""
+    return sum("beside" in entry.content for entry in book.history() if entry.kind == "charge")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", PAID)
+def test_a_job_tells_planned_stages_and_is_run_three_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: Operation
+) -> None:
+    write(tmp_path)
+    run(check_runs(tmp_path, monkeypatch, operation))
