@@ -17,9 +17,11 @@ from discreet.errors import (
     KeyConflict,
     LedgerError,
     NotPermitted,
+    RunsUsedUp,
 )
-from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, charges
+from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, changes, charges
 from discreet.ledger.entry import digest
+from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.serialization import canonical, parsed
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened
@@ -293,3 +295,88 @@ def test_history_pages_in_order() -> None:
     assert [entry.sequence for entry in book.history("patients", after=2, limit=2)] == [3, 4]
     assert book.history("nobody") == ()
     assert Book().history() == ()
+
+
+# --------------------------------------------------------------------------------------------------------------- runs
+
+
+def claim(path: Path, *, interrupt: bool, resuming: bool = False) -> Receipt | None:
+    """Somebody claims the charge of a key, in a book that they open for it."""
+    with Book(str(path)) as book:
+        mine = book.claim(book.charge("patients", TENTH, key="k"), resuming=resuming)
+        if interrupt and mine is not None:
+            book.interrupt(mine)
+        return mine
+
+
+@pytest.mark.parametrize("interrupt", [True, False])
+def test_a_charge_is_claimed_twice_and_then_refused(tmp_path: Path, interrupt: bool) -> None:
+    """With the charge itself these are three runs, whether their ends were noted or not: the killed note nothing."""
+    path = tmp_path / "book"
+    with opened(path) as book:
+        first = book.charge("patients", TENTH, key="k")
+    assert [found and found.claim for found in (claim(path, interrupt=interrupt) for _ in range(2))] == [1, 2]
+    with Book(str(path)) as book:
+        before = book.head()
+    for _ in range(3):
+        with pytest.raises(RunsUsedUp) as refused:
+            claim(path, interrupt=interrupt)
+        assert (refused.value.sequence, refused.value.runs) == (first.sequence, MOST_RUNS)
+    with Book(str(path)) as book:
+        assert (book.head(), book.balance("patients").spent) == (before, PureDP("0.1"))
+        assert book.balance("patients").failures == 0
+        book.verify()
+
+
+def test_the_last_run_may_still_store_its_answer(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    with opened(path) as book:
+        book.charge("patients", TENTH, key="k")
+        claim(path, interrupt=True)
+        mine = book.claim(book.charge("patients", TENTH, key="k"))
+        assert mine is not None
+        with pytest.raises(RunsUsedUp):
+            claim(path, interrupt=False)
+        assert book.store_answer(mine, "r", "answer")
+        again = book.charge("patients", TENTH, key="k")
+        assert book.claim(again) is None  # it has ended
+        assert book.answer(again) == b"answer"
+
+
+def test_claims_at_once_are_two(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    with opened(path) as book:
+        book.charge("patients", TENTH, key="k")
+
+    def tried(_: int) -> int:
+        try:
+            mine = claim(path, interrupt=False)
+        except RunsUsedUp:
+            return 0
+        return 0 if mine is None else mine.claim
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(tried, range(8))) == [0] * 6 + [1, 2]
+
+
+def test_a_charge_that_keeps_its_draws_is_resumed_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    with opened(path) as book:
+        book.charge("patients", TENTH, key="k")
+    claimed = [claim(path, interrupt=False, resuming=True) for _ in range(MOST_RUNS + 3)]
+    assert [found and found.claim for found in claimed] == list(range(1, MOST_RUNS + 4))
+
+
+def test_claims_of_earlier_versions_count(tmp_path: Path) -> None:
+    """A ledger in which a charge was claimed more often, before there was a limit, verifies, and refuses it."""
+    path = tmp_path / "book"
+    with opened(path) as book:
+        receipt = book.charge("patients", TENTH, key="k")
+        with book._journal.acting() as rows:
+            for number in range(1, 9):
+                body = {"charge": receipt.sequence, "number": number}
+                changes.apply(rows, rows.add("claim", body, who=receipt.analyst, account=receipt.account))
+        book.verify()
+    with pytest.raises(RunsUsedUp) as refused:
+        claim(path, interrupt=False)
+    assert refused.value.runs == 9

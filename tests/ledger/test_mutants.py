@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from discreet.errors import AccountLocked, InsufficientBudget, LedgerError
-from discreet.ledger import FAILURE_CREDITS, changes, charges, outcomes, policy
+from discreet.errors import AccountLocked, InsufficientBudget, LedgerError, RunsUsedUp
+from discreet.ledger import FAILURE_CREDITS, Book, Receipt, changes, charges, outcomes, policy
 from discreet.ledger.account import AccountState, Member
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
@@ -211,6 +212,31 @@ def check_claims(_: Path) -> None:
         assert late(rows, again, 0) is None
 
 
+def check_runs(path: Path) -> None:
+    """Of eight who want to run a charge at once, and of all who come later, two may; the count is in the file."""
+    with opened(path) as book:
+        book.charge("patients", TENTH, key="k")
+
+    def claim(_: int) -> Receipt | None:
+        with Book(str(path)) as book:
+            try:
+                return book.claim(book.charge("patients", TENTH, key="k"))
+            except RunsUsedUp:
+                return None
+
+    with ThreadPoolExecutor(8) as threads:
+        claimed = [found.claim for found in threads.map(claim, range(8)) if found is not None]
+    assert sorted(claimed) == [1, 2]
+    with Book(str(path)) as book:
+        assert claim(0) is None
+        assert book.balance("patients").spent == PureDP("0.1")
+        book.verify()
+
+
+def uncounted(patch: Patch) -> None:
+    patch.setattr(outcomes, "MOST_RUNS", 10**9)
+
+
 def unclaimed(patch: Patch) -> None:
     """Lets everybody run a charge again who finds it."""
     patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait, **_: receipt._replace(repeated=False))
@@ -242,6 +268,7 @@ def answered_twice(patch: Patch) -> None:
         (interrupted_anywhere, check_signals),
         (unclaimed, check_claims),
         (claimed_by_all, check_claims),
+        (uncounted, check_runs),
     ],
 )
 def test_mutants_die(

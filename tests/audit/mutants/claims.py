@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +16,13 @@ from discreet.curator.asking import performer as module
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.replay import Replay
 from discreet.engines import Memory
-from discreet.ledger import Book, Receipt, charges, outcomes
+from discreet.errors import LedgerError, RunsUsedUp
+from discreet.ledger import Book, Receipt, charges, outcomes, restore
 from discreet.measurement.probes.probes import SHARE
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
+from discreet.progress import stage
+from discreet.synthetic.measurement_log import MeasurementLog
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.spies import Spy
 
@@ -104,7 +108,75 @@ def what_probes_spent_is_not_spent_again() -> None:
     assert Fraction(json.loads(stored.payload)["epsilon"]) <= 40 * (1 - SHARE)
 
 
+@catcher("what leaves a stopped run")
+def a_stopped_run_tells_no_choice() -> None:
+    told = [_told_by_a_stopped_synthesis(seed) for seed in range(4)]
+    assert all(one == told[0] for one in told)
+
+
+@catcher("what leaves a stopped run")
+def a_charge_is_run_three_times() -> None:
+    curator = _stopped(COUNT, at=1, epsilon=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Book, "store_answer", _interrupted)
+        for _ in range(5):
+            with pytest.raises((KeyboardInterrupt, RunsUsedUp)):
+                curator.ask(COUNT, epsilon=1, key="k")
+    kinds = [entry.kind for entry in curator.entries()]
+    assert (kinds.count("charge"), kinds.count("claim")) == (1, 2)
+
+
+@catcher("the book after a restore")
+def a_charge_of_a_restored_copy_is_not_run() -> None:
+    with TemporaryDirectory() as folder:
+        lost, copy, again = (str(Path(folder) / name) for name in ("lost", "copy", "again"))
+        with _people(lost) as curator, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Book, "store_answer", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                curator.ask(COUNT, epsilon=1, key="k")
+            patch.undo()
+            curator._book.backup(copy)
+            curator.ask(COUNT, epsilon=1, key="k")  # an answer that the copy does not know
+            head = curator._book.head()
+        with restore(copy, again, anchor=head) as book:
+            book.resume()
+        with _people(again) as curator:
+            with suppress(LedgerError):
+                curator.ask(COUNT, epsilon=1, key="k")
+            assert "claim" not in [entry.kind for entry in curator.entries()]
+
+
+def _interrupted(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _told_by_a_stopped_synthesis(seed: int) -> list[str]:
+    """The stages of a synthetic table that is stopped when all was drawn: pairs are chosen with little budget."""
+    told: list[str] = []
+    columns = {name: ["x", "y"] for name in "abcd"}
+    rows = [{name: "xy"[(i >> place) % 2] for place, name in enumerate(columns)} for i in range(64)]
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(seed))
+    types = dict.fromkeys(columns, "text")
+    curator.protect(rows, name="t", types=types, keys=columns, budget=Budget(epsilon=10, delta=1e-6))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Book, "store_answer", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            curator.synthesize("t", epsilon="0.1", generator="mst", progress=told.append)
+    return told
+
+
 # ------------------------------------------------------------------------------------------------------------- mistakes
+def _names_its_choices(patch: pytest.MonkeyPatch) -> None:
+    right = MeasurementLog.marginal
+
+    def marginal(log: MeasurementLog, rows: Any, attributes: Any, **how: Any) -> Any:
+        stage(f"Measuring {' and '.join(attributes)}")
+        return right(log, rows, attributes, **how)
+
+    patch.setattr(MeasurementLog, "marginal", marginal)
+    patch.setattr(module, "told_to", lambda _listener: nullcontext())
+
+
 def _own(patch: pytest.MonkeyPatch) -> None:
     right = Book.store_answer
 
@@ -150,7 +222,7 @@ MUTANTS = [
     Mutant(
         "run again without a claim",
         "Whoever finds a charge without an answer reads for it at once.",
-        setting(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
+        setting(outcomes, "claimed", lambda _journal, receipt, _wait, **_: receipt._replace(repeated=False)),
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(
@@ -158,5 +230,23 @@ MUTANTS = [
         "A question that is run again forgets what its probes have spent, and spends all of its epsilon.",
         setting(MeasurementPlan, "probes_paid", _forgetful),
         what_probes_spent_is_not_spent_again,
+    ),
+    Mutant(
+        "progress names what was chosen",
+        "A stage tells which pair of columns was chosen privately, before anything is stored.",
+        _names_its_choices,
+        a_stopped_run_tells_no_choice,
+    ),
+    Mutant(
+        "runs without a count",
+        "A charge that is stopped again and again is drawn for again and again.",
+        setting(outcomes, "MOST_RUNS", 10**9),
+        a_charge_is_run_three_times,
+    ),
+    Mutant(
+        "open charges of an old copy",
+        "A charge that was open in a backup is run again, although the lost ledger may have answered it.",
+        setting(outcomes, "_refuse_restored", lambda _rows, _charge: None),
+        a_charge_of_a_restored_copy_is_not_run,
     ),
 ]
