@@ -1,9 +1,11 @@
 """What is being done, as names of stages, told to whoever listens.
 
-A stage is named when it begins. Which stages there are follows from the question, the declarations and what was
-released; no share of the work, no size and no duration is told, since those would tell how many rows there are. What
-spends a budget bit by bit tells how much of it is spent. Nobody listens unless somebody asks to: `progress=` of the
-curator's methods, the status line of a terminal, or
+A stage is named when it begins. Which stages there are is planned: it follows from the question and the declarations, and
+never from what was drawn. No share of the work, no size and no duration is told, since those would tell how many rows
+there are. Between a charge and the storage of its answer one stage is told, before anything is read, and the stages of
+what is called there are `unheard`: a run that is stopped must have told nothing that was drawn (`run_charge` of
+`curator.asking.performer`). Nobody listens unless somebody asks to: `progress=` of the curator's methods, the status line
+of a terminal, or
 
 >>> with told_to(print):
 ...     stage("Reading visits")
@@ -56,7 +58,7 @@ def stage(name: str, *, spent: float | None = None) -> None:
 
     Args:
         name: what begins.
-        spent: how much of its budget is spent, from 0 to 1, where a budget is spent bit by bit.
+        spent: how much of its budget is spent, from 0 to 1, where it is spent in steps whose number is planned.
     """
     listener = _LISTENER.get()
     if listener is not None:
@@ -65,7 +67,7 @@ def stage(name: str, *, spent: float | None = None) -> None:
 
 
 def unheard(name: str) -> None:
-    """A listener that says nothing, for what is done hundreds of times inside of one stage."""
+    """A listener that says nothing: for what is drawn and not stored, and what is done hundreds of times in a stage."""
     del name
 
 
