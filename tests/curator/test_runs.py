@@ -27,6 +27,7 @@ from discreet.ledger.outcomes import MOST_RUNS
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, PureDP
+from discreet.progress import stage
 from discreet.synthetic.measurement_log import MeasurementLog
 from tests.curator.paid_verbs import RESUMED, SPENDS_NOTHING, VERBS, Outside, PaidVerb, hospital
 
@@ -374,7 +375,7 @@ def test_mutant_a_stage_names_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -
     marginal = MeasurementLog.marginal
 
     def told(log: MeasurementLog, rows: Any, attributes: Any, **how: Any) -> Any:
-        performer.stage(f"Measuring {' and '.join(attributes)}")
+        stage(f"Measuring {' and '.join(attributes)}")
         return marginal(log, rows, attributes, **how)
 
     with monkeypatch.context() as patch:
