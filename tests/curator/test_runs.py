@@ -331,6 +331,9 @@ def test_what_was_open_when_a_book_was_frozen_is_not_run(tmp_path: Path) -> None
 # ------------------------------------------------------------------------------------------------------------ the list
 
 
+CHARGING = {"charge", "charge_all", "claim", "reopen"}
+
+
 def charging(path: Path) -> Iterator[str]:
     """The functions of a file that charge, as Class.function."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -338,7 +341,7 @@ def charging(path: Path) -> Iterator[str]:
             if not isinstance(function, ast.FunctionDef):
                 continue
             for call in (one.func for one in ast.walk(function) if isinstance(one, ast.Call)):
-                book = isinstance(call, ast.Attribute) and call.attr in ("charge", "charge_all") and _is_book(call)
+                book = isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_book(call)
                 if book or (isinstance(call, ast.Name) and call.id == "charged"):
                     assert isinstance(node, ast.ClassDef)
                     yield f"{node.name}.{function.name}"

@@ -300,10 +300,10 @@ def test_history_pages_in_order() -> None:
 # --------------------------------------------------------------------------------------------------------------- runs
 
 
-def claim(path: Path, *, interrupt: bool, resuming: bool = False) -> Receipt | None:
+def claim(path: Path, *, interrupt: bool) -> Receipt | None:
     """Somebody claims the charge of a key, in a book that they open for it."""
     with Book(str(path)) as book:
-        mine = book.claim(book.charge("patients", TENTH, key="k"), resuming=resuming)
+        mine = book.claim(book.charge("patients", TENTH, key="k"))
         if interrupt and mine is not None:
             book.interrupt(mine)
         return mine
@@ -357,14 +357,6 @@ def test_claims_at_once_are_two(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert sorted(threads.map(tried, range(8))) == [0] * 6 + [1, 2]
-
-
-def test_a_charge_that_keeps_its_draws_is_resumed_without_end(tmp_path: Path) -> None:
-    path = tmp_path / "book"
-    with opened(path) as book:
-        book.charge("patients", TENTH, key="k")
-    claimed = [claim(path, interrupt=False, resuming=True) for _ in range(MOST_RUNS + 3)]
-    assert [found and found.claim for found in claimed] == list(range(1, MOST_RUNS + 4))
 
 
 def test_claims_of_earlier_versions_count(tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def uncounted(patch: Patch) -> None:
 
 def unclaimed(patch: Patch) -> None:
     """Lets everybody run a charge again who finds it."""
-    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait, **_: receipt._replace(repeated=False))
+    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
 
 
 def claimed_by_all(patch: Patch) -> None:

@@ -239,12 +239,10 @@ class Book:
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:
         """Returns a receipt to run a `repeated` charge again, after waiting for whoever runs it; None if it has ended.
 
-        A charge is run three times at most; one whose parts are stored one by one is not run again, but `reopen`ed.
-
         Raises:
             AccountLocked, NotPermitted: as for a new charge.
             RunsUsedUp: if it was run three times; the charge stays.
-            LedgerError: if its account was renewed since.
+            LedgerError: if its account was renewed since, or the book restored.
         """
         return outcomes.claimed(self._journal, receipt, wait)
 

@@ -222,7 +222,7 @@ MUTANTS = [
     Mutant(
         "run again without a claim",
         "Whoever finds a charge without an answer reads for it at once.",
-        setting(outcomes, "claimed", lambda _journal, receipt, _wait, **_: receipt._replace(repeated=False)),
+        setting(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(
