@@ -31,6 +31,7 @@ SPECIMENS: list[DiscreetError] = [
     errors.LedgerMissing("There is no ledger", "Name where it is."),
     errors.AccountLocked("patients", 3, analyst="ana", total=5, shared=True),
     errors.KeyConflict(7),
+    errors.RunsUsedUp(7, 3),
     errors.NotPermitted("ana", "unlock", "Ask the owner."),
     errors.LedgerTampered(4, "cannot be read"),
     errors.AnchorMismatch("It is older", "Restore it.", head="3:00", anchor="5:00", missing=2),
