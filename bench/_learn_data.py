@@ -9,6 +9,7 @@ import csv
 import gzip
 import math
 import re
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -263,6 +264,22 @@ def line(seed: int, rows: int = 10_000, features: int = 10) -> Data:
     y = signal + draws.normal(size=2 * rows) * math.sqrt(1 / 0.816 - 1)
     train = np.arange(2 * rows) < rows
     return _cut(f"line{seed}", X, y, train, norm=1.3 * math.sqrt(features), low=-4.0, high=4.0)
+
+
+def of_other_packages(folder: Path) -> tuple[dict[str, Data], list[str]]:
+    """The tables of `peers/learn_tables.py` and the names of those kept aside; none if they are not installed."""
+    here = Path(__file__).parent
+    python = here.parent / ".venv-peers" / "tables" / "bin" / "python"
+    if not (python.parent.parent / ".made").exists():
+        print("Tables of other packages are not installed: make .venv-peers/tables/.tried")
+        return {}, []
+    subprocess.run([str(python), str(here / "peers" / "learn_tables.py"), str(folder)], check=True)
+    tables = {}
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as found:
+            X, y = ((found[f"{kind}_train"], found[f"{kind}_test"]) for kind in "Xy")
+            tables[path.stem] = Data(name=path.stem, X=X, y=y, norm=float(found["norm"]), low=-1.0, high=1.0)
+    return tables, (folder / "aside.txt").read_text().split()
 
 
 def _cut(

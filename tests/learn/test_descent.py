@@ -22,7 +22,7 @@ from discreet.learn.linear.noisy_descent import (
     Schedule,
 )
 from discreet.learn.linear.placed_rows import CLIP, prior_margins
-from discreet.learn.linear.surveyed_fit import Comparison
+from discreet.learn.linear.surveyed_fit import MARGIN, Comparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.learn.weights import ONE
 from discreet.mechanisms import Gaussian, KNorm
@@ -248,9 +248,11 @@ def test_a_comparison_of_twice_the_weight_would_be_seen(monkeypatch: pytest.Monk
 
 
 def test_weights_win_by_many_rows_and_lose_by_many() -> None:
-    one = compared()
-    assert all(one.is_won(40 * ONE, SeededBits(seed)) for seed in range(50))  # noise beyond 40: e^-40
-    assert not any(one.is_won(-40 * ONE, SeededBits(seed)) for seed in range(50))
+    """By more than chance: 10 weights are right about `MARGIN` rows each that they have followed."""
+    one, by_chance = compared(), int(10 * MARGIN)
+    seeds = [SeededBits(seed) for seed in range(50)]
+    assert all(one.is_won((by_chance + 40) * ONE, 10, bits) for bits in seeds)  # noise beyond 40: e^-40
+    assert not any(one.is_won((by_chance - 40) * ONE, 10, bits) for bits in seeds)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)

@@ -40,7 +40,8 @@ def law(mechanism: TreeSelection, counts: NDArray[np.int64]) -> dict[Output, Fra
         held = odds.weights(counts[tree].reshape(1 << level, -1, 2).sum(axis=1))
         for labels in product(range(2), repeat=1 << level):
             chosen = [held[leaf, label] for leaf, label in enumerate(labels)]
-            found[tree, level, labels] = Fraction(np.prod(chosen, dtype=object)) / (2 * odds.start) ** (1 << level)
+            prior = Fraction(1, mechanism.depth_odds**level)
+            found[tree, level, labels] = prior * np.prod(chosen, dtype=object) / (2 * odds.start) ** (1 << level)
     whole = sum(found.values())
     return {output: weight / whole for output, weight in found.items()}
 
@@ -64,9 +65,12 @@ def worst_ratio(mechanism: TreeSelection) -> Fraction:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-def test_no_output_is_likelier_by_more_than_e_to_epsilon(epsilon: Fraction, neighbours: Neighbours) -> None:
+@pytest.mark.parametrize("depth_odds", [1, 4])
+def test_no_output_is_likelier_by_more_than_e_to_epsilon(
+    epsilon: Fraction, neighbours: Neighbours, depth_odds: int
+) -> None:
     limit = lower(lambda digits: Enclosure.of(epsilon, digits).exp())
-    ratio = worst_ratio(TreeSelection(epsilon=epsilon, neighbours=neighbours))
+    ratio = worst_ratio(TreeSelection(epsilon=epsilon, neighbours=neighbours, depth_odds=depth_odds))
     assert 1 + (limit - 1) / 3 < ratio <= limit
 
 
@@ -101,9 +105,11 @@ def test_weights_of_trees_are_sums_over_all_labels() -> None:
         )
 
 
-def test_draws_follow_the_law() -> None:
+@pytest.mark.parametrize("depth_odds", [1, 4])
+def test_draws_follow_the_law(depth_odds: int) -> None:
     """Frequencies of labelled trees lie within five standard errors of their exact probabilities, on both sides."""
-    mechanism, counts = TreeSelection(epsilon=1), counted([(0, 0), (0, 0), (1, 1), (3, 1), (3, 1)])
+    mechanism = TreeSelection(epsilon=1, depth_odds=depth_odds)
+    counts = counted([(0, 0), (0, 0), (1, 1), (3, 1), (3, 1)])
     runs, bits = 1000, SeededBits(7)
     exact: dict[tuple[int, tuple[int, ...]], float] = {}
     for (tree, level, labels), probability in law(mechanism, counts).items():
@@ -125,9 +131,22 @@ def test_without_rows_and_with_one_label_for_all() -> None:
     assert np.mean(np.concatenate(labels) == 0) > 0.97
 
 
-def test_the_best_is_not_far_above_the_chosen_one() -> None:
+def test_a_prior_that_prefers_shallow_trees_leaves_a_single_label_where_trees_tell_nothing() -> None:
+    """By the law: the share of outputs with one label for all grows with the prior, and real splits still win."""
+    noise, signal = counted(ROWS + [(kind, 0) for kind in range(4)]), counted([(0, 0)] * 40 + [(3, 1)] * 40)
+
+    def single(depth_odds: int, counts: NDArray[np.int64]) -> float:
+        exact = law(TreeSelection(epsilon=0.3, depth_odds=depth_odds), counts)
+        return float(sum(chance for (_, _, labels), chance in exact.items() if len(set(labels)) == 1))
+
+    assert single(1, noise) < 0.6 < 0.8 < single(4, noise)
+    assert single(4, signal) < 0.01
+
+
+@pytest.mark.parametrize("depth_odds", [1, 64])
+def test_the_best_is_not_far_above_the_chosen_one(depth_odds: int) -> None:
     counts = np.array([[[40, 2], [1, 30]], [[21, 16], [20, 16]]])
-    mechanism = TreeSelection(epsilon=1)
+    mechanism = TreeSelection(epsilon=1, depth_odds=depth_odds)
     best, options, missed = 70, 2 * (2 + 4), 0
     for seed in range(300):
         chosen = mechanism.release(counts, bits=SeededBits(seed))
@@ -153,5 +172,7 @@ def test_other_values_are_refused(value: Any) -> None:
         TreeSelection(epsilon=1).release(value)
     with pytest.raises(InvalidParameter):
         TreeSelection(epsilon=0)
+    with pytest.raises(InvalidParameter):
+        TreeSelection(epsilon=1, depth_odds=0)
     with pytest.raises(InvalidParameter):
         TreeSelection(epsilon=1).interval(3)

@@ -123,16 +123,18 @@ class TreeSelection(Mechanism):
     """Chooses one of several trees, a depth to cut it off at and labels for its leaves, so that many rows get theirs.
 
     Formal guarantee: pure epsilon-DP. With W of `Odds`, the probability of a tree, a depth and labels l is prod_leaf
-    W(n_l) over the sum of that for all of them. One more row raises one of the factors, or none, to at most e^rate
+    W(n_l), times a prior weight of the depth, over the sum of that for all of them. One more row raises one of the factors, or none, to at most e^rate
     times itself, and the sum likewise: rate = epsilon under ADD_REMOVE, where numerator and sum rise together, and half
     of it if a row is replaced, which lowers one factor and raises another. This is the exponential mechanism (McSherry,
     Talwar 2007) with a monotone score, the number of rows that a labelled tree gets right; choosing the tree costs
-    nothing beside its labels. Every depth has the same prior weight, so that a single label for all is what is left if
-    no tree holds more than noise.
+    nothing beside its labels. Before rows are read, all trees of one depth together weigh `depth_odds` times as much as
+    all of the next: public, so it changes no ratio. A single label for all is what is left if no tree holds more than
+    noise.
 
     Args:
         epsilon: above 0.
         neighbours: the relation.
+        depth_odds: how much likelier a depth is than the next, before rows are read; 1 or more.
 
     >>> from discreet.noise import SeededBits
     >>> counts = [[[40, 2], [1, 30]], [[21, 16], [20, 16]]]  # two trees of two leaves, two classes
@@ -143,9 +145,21 @@ class TreeSelection(Mechanism):
 
     epsilon: Fraction
     neighbours: Neighbours
+    depth_odds: int
 
-    def __init__(self, *, epsilon: check.Number, neighbours: Neighbours | str = Neighbours.ADD_REMOVE) -> None:
-        assign(self, epsilon=check.positive(epsilon=epsilon), neighbours=Neighbours(neighbours))
+    def __init__(
+        self,
+        *,
+        epsilon: check.Number,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        depth_odds: int = 1,
+    ) -> None:
+        assign(
+            self,
+            epsilon=check.positive(epsilon=epsilon),
+            neighbours=Neighbours(neighbours),
+            depth_odds=check.integer(depth_odds=depth_odds, at_least=1, at_most=1 << 20),
+        )
 
     @property
     def event(self) -> events.Pure:
@@ -171,6 +185,7 @@ class TreeSelection(Mechanism):
         source, counts, odds = source_of(bits), _counts(value), self.odds
         _, leaves, classes = counts.shape
         weights = tree_weights(counts, odds)
+        weights *= np.array([self.depth_odds**below for below in reversed(range(weights.shape[1]))], dtype=object)
         tree, level = divmod(_drawn(weights.ravel().tolist(), source), weights.shape[1])
         held = counts[tree].reshape(1 << level, -1, classes).sum(axis=1)
         labels = [_drawn(row, source) for row in odds.weights(held).tolist()]
@@ -180,7 +195,8 @@ class TreeSelection(Mechanism):
         """Returns how many rows the best labelled tree gets right, given how many the chosen one does.
 
         That number is private: this is for planning, or for a number that was paid for separately. Of N options, all
-        that lose more than ln(N / (1 - confidence)) / ln g rows together have less than the rest of the probability.
+        that lose more than ln(N r / (1 - confidence)) / ln g rows together have less than the rest of the probability, r
+        the largest ratio of prior weights: a tree of depth d has 2^(2^d) labellings or more, so d <= log2(log2(N)).
 
         Args:
             released: how many rows the chosen tree gets right.
@@ -190,6 +206,7 @@ class TreeSelection(Mechanism):
         if options is None:
             raise InvalidParameter("options", options, "to be given", "Say how many there were, e.g. options=1000.")
         count = check.integer(options=options, at_least=1)
+        count *= self.depth_odds ** (count.bit_length() - 1).bit_length()
         outside, grown = 1 - check.probability(confidence=confidence), self.odds.growth - Fraction(1, self.odds.start)
         lost = upper(lambda digits: Enclosure.of(count / outside, digits).log() / Enclosure.of(grown, digits).log())
         return Interval(released, released + int(lost))

@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 
 SURVEY_SHARE = Fraction(1, 10)
 COMPARISON_SHARE = Fraction(1, 20)
+MARGIN = 0.75  # rows for each weight: so many are right by chance where weights follow the rows they are counted on
 KEPT = 0.05  # of weights that do no better than the prior: enough to decide where the prior says nothing
 
 
@@ -70,9 +71,9 @@ class Comparison:
         each = ONE if shares is None else shares[np.maximum(codes, 0)]
         return int(np.sum(each * better))
 
-    def is_won(self, gain: int, bits: Bits) -> bool:
-        """Releases whether the weights seem to be better."""
-        return bool(self.noise.mechanism(self.sensitivity, 1).release(gain, bits=bits) > 0)
+    def is_won(self, gain: int, size: int, bits: Bits) -> bool:
+        """Releases whether so many weights seem to be better, by more than they follow chance."""
+        return bool(self.noise.mechanism(self.sensitivity, 1).release(gain, bits=bits) > MARGIN * size * ONE)
 
 
 def _chosen(margins: Integers) -> Integers:
@@ -139,6 +140,6 @@ class SurveyedFit:
         start, theta = rows.start, self.method.theta(rows, bits)
         if self.comparison is not None:
             gain = self.comparison.gain(design.margins(theta), design.margins(start), targets, shares)
-            if not self.comparison.is_won(gain, bits):
+            if not self.comparison.is_won(gain, theta.size, bits):
                 theta = start + KEPT * (theta - start)
         return place.weights(theta.reshape(loss.outputs, place.width), public.norm)

@@ -27,10 +27,10 @@ from discreet.privacy.events import Event
 Floats = NDArray[np.float64]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
-# Below these, noisy gradients lose against trees; chosen on training folds of the tables of bench/learn.py.
+# Below these, noisy gradients lose against trees. Chosen on eight tables of bench/peers/learn_tables.py.
 GRADIENT = 9.0  # of n mu / sqrt(weights), with a delta
-PURE_GRADIENT = 20.0  # of n epsilon / weights, without one
-PLENTY = 30.0  # times as much: a tree is fitted as well, for what may not be linear, and the better one is kept
+PURE_GRADIENT = 11.0  # of n epsilon / weights, without one
+PLENTY = 10.0  # times as much: a tree is fitted as well, for what may not be linear, and the better one is kept
 TREE_SHARE = Fraction(1, 10)  # of what is left, for that tree
 VERDICT_SHARE = Fraction(1, 20)  # and for the comparison
 _FINE = 1 << 20

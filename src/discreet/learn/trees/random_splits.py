@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 ROWS_PER_TREE = 20  # of rows times rate, for each class: with less, trees of their own hold too much noise
 MOST_TREES = 41
+DEPTH_ODDS = {1: 4, 3: 2}  # by the number of trees: of a depth beside the next one, before rows are read; else 1
 MOST_CANDIDATES = 1000
 LEAST_CANDIDATES = 20
 ALL_CANDIDATES = 2000  # of all trees together
@@ -175,7 +176,7 @@ class Growth:
         rate = float(self._rest) / (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
         trees = self.trees or trees_for(count, rate, classes)
         each = min(self._rest / trees, Fraction(_SURE) / max(int(count), 1))
-        return [TreeSelection(epsilon=each, neighbours=self.neighbours)] * trees
+        return [TreeSelection(epsilon=each, neighbours=self.neighbours, depth_odds=DEPTH_ODDS.get(trees, 1))] * trees
 
     def grow(
         self, places: Integers, labels: Integers, classes: int, count: float, bits: Bits
