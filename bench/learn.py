@@ -7,7 +7,7 @@ defaults of each library. Data that are not there are left out, and so are libra
     python bench/learn.py [SEEDS] [TABLE ...]
     python bench/learn.py auto [SEEDS] [TABLE ...]    # what AutoClassifier chooses, beside the best default of others
     python bench/learn.py suite [SEEDS] [TABLE ...]   # the same on tables of other packages; its constants were chosen
-                                                      # on eight of them, and "aside" names the four that were kept apart
+                                                      # on eight of them; "aside" names four kept apart
 """
 
 from __future__ import annotations
