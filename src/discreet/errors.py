@@ -280,8 +280,7 @@ class UnsupportedQuery(DiscreetError, ValueError):
 
     Args:
         reason: why, in a sentence.
-        hint: what to do instead; everything in it between backticks is a question that is accepted. It asks what was
-            asked, NULL included, unless the hint says after it that it is a different question.
+        hint: what to do instead; everything in it between backticks is a question that is accepted.
         position: line and column in the question's text, from 1; None if the question is not a text.
         text: the question, of which the line is shown.
 
@@ -426,10 +425,9 @@ class RandomnessUnavailable(DiscreetError):
 class MissingExtra(DiscreetError, ImportError):
     """Something optional is not installed.
 
-    >>> raise MissingExtra("vl_convert", "Drawing a chart", "report")
+    >>> raise MissingExtra("torch", "Training", "deep")
     Traceback (most recent call last):
-    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. In a checkout of Discreet, run: pip install \
-'.[report]'
+    discreet.errors.MissingExtra: Training needs torch. In a checkout of Discreet, run: pip install '.[deep]'
     """
 
     def __init__(self, module: str, what: str, extra: str) -> None:

@@ -123,13 +123,13 @@ class TreeSelection(Mechanism):
     """Chooses one of several trees, a depth to cut it off at and labels for its leaves, so that many rows get theirs.
 
     Formal guarantee: pure epsilon-DP. With W of `Odds`, the probability of a tree, a depth and labels l is prod_leaf
-    W(n_l), times a prior weight of the depth, over the sum of that for all of them. One more row raises one of the factors, or none, to at most e^rate
-    times itself, and the sum likewise: rate = epsilon under ADD_REMOVE, where numerator and sum rise together, and half
-    of it if a row is replaced, which lowers one factor and raises another. This is the exponential mechanism (McSherry,
-    Talwar 2007) with a monotone score, the number of rows that a labelled tree gets right; choosing the tree costs
-    nothing beside its labels. Before rows are read, all trees of one depth together weigh `depth_odds` times as much as
-    all of the next: public, so it changes no ratio. A single label for all is what is left if no tree holds more than
-    noise.
+    W(n_l), times a prior weight of the depth, over the sum of that for all of them. One more row raises one of the
+    factors, or none, to at most e^rate times itself, and the sum likewise: rate = epsilon under ADD_REMOVE, where
+    numerator and sum rise together, and half of it if a row is replaced, which lowers one factor and raises another.
+    This is the exponential mechanism (McSherry, Talwar 2007) with a monotone score, the number of rows that a labelled
+    tree gets right; choosing the tree costs nothing beside its labels. Before rows are read, all trees of one depth
+    together weigh `depth_odds` times as much as all of the next: public, so it changes no ratio. A single label for all
+    is what is left if no tree holds more than noise.
 
     Args:
         epsilon: above 0.
@@ -195,8 +195,8 @@ class TreeSelection(Mechanism):
         """Returns how many rows the best labelled tree gets right, given how many the chosen one does.
 
         That number is private: this is for planning, or for a number that was paid for separately. Of N options, all
-        that lose more than ln(N r / (1 - confidence)) / ln g rows together have less than the rest of the probability, r
-        the largest ratio of prior weights: a tree of depth d has 2^(2^d) labellings or more, so d <= log2(log2(N)).
+        that lose more than ln(N r / (1 - confidence)) / ln g rows together have less than the rest of the probability,
+        r the largest ratio of prior weights: a tree of depth d has 2^(2^d) labellings or more, so d <= log2(log2(N)).
 
         Args:
             released: how many rows the chosen tree gets right.

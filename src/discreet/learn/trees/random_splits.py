@@ -197,9 +197,9 @@ class ExtraTreesClassifier(ProbabilityClassifier):
 
     Of many trees with random splits, the exponential mechanism chooses one and the labels of its leaves, which costs
     what labels alone would cost. No depth has less prior weight than the next, and where few trees vote it has more
-    (`DEPTH_ODDS`), so that a tree that holds nothing but noise loses against a single label for all rows. Where rows times epsilon is below some thousands this is better
-    than trees whose splits are chosen one by one, and than linear models without a delta (docs/learning.md has
-    figures).
+    (`DEPTH_ODDS`), so that a tree that holds nothing but noise loses against a single label for all rows. Where rows
+    times epsilon is below some thousands this is better than trees whose splits are chosen one by one, and than linear
+    models without a delta (docs/learning.md has figures).
 
     Args:
         epsilon: what one fit may cost; nothing but the finding of classes uses a delta.
