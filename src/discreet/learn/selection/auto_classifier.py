@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of rows
 # Below these, noisy gradients lose against trees. Chosen on eight tables of bench/peers/learn_tables.py.
 GRADIENT = 9.0  # of n mu / sqrt(weights), with a delta
-PURE_GRADIENT = 11.0  # of n epsilon / weights, without one
+PURE_GRADIENT = 12.0  # of n epsilon / weights, without one
 PLENTY = 10.0  # times as much: a tree is fitted as well, for what may not be linear, and the better one is kept
 TREE_SHARE = Fraction(1, 10)  # of what is left, for that tree
 VERDICT_SHARE = Fraction(1, 20)  # and for the comparison
@@ -68,7 +68,7 @@ class AutoClassifier(ProbabilityClassifier):
     >>> X = np.linspace(0, 1, 1000)[:, None]
     >>> model = AutoClassifier(epsilon=1, delta=0, bounds=(0, 1), classes=[0, 1], random_state=0)
     >>> model.fit(X, X[:, 0] > 0.5).score(X, X[:, 0] > 0.5) > 0.95, type(model.model_).__name__
-    (True, 'LogisticRegression')
+    (True, 'DecisionTreeClassifier')
     >>> print(model.privacy_spent_)
     epsilon=1
     """
