@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 SURVEY_SHARE = Fraction(1, 10)
 COMPARISON_SHARE = Fraction(1, 20)
-MARGIN = 1.0  # rows for each weight: about so many are right by chance, where weights follow the rows they are counted on
+MARGIN = 1.0  # rows for each weight: about so many are right by chance on the rows that weights were fitted to
 KEPT = 0.05  # of weights that do no better than the prior: enough to decide where the prior says nothing
 
 
