@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear.noisy_descent import Descent
 from discreet.learn.linear.row_summary import Survey
-from discreet.learn.linear.surveyed_fit import COMPARISON_SHARE, Comparison
+from discreet.learn.linear.surveyed_fit import COMPARISON_SHARE, PURE_COMPARISON_SHARE, Comparison
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.noise import SeededBits
@@ -106,7 +106,7 @@ def shortfall(majority: float, epsilon: float, delta: float, method: str = "auto
         .score(X, y)
         for seed in range(FITS)
     ]
-    part = Spending.of(epsilon, delta).share(COMPARISON_SHARE)
+    part = Spending.of(epsilon, delta).share(COMPARISON_SHARE if delta else PURE_COMPARISON_SHARE)
     scale = float(1 / part.pure_epsilon if part.is_pure else part.noise_multiplier)
     mean, square = (0.19, 0.28) if part.is_pure else (0.17, 0.17)
     allowed = scale * (mean + 5 * np.sqrt(square / FITS)) / ROWS

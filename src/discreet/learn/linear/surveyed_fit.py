@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 
 SURVEY_SHARE = Fraction(1, 10)
 COMPARISON_SHARE = Fraction(1, 20)
+PURE_COMPARISON_SHARE = Fraction(1, 10)  # Laplace noise of the same share is heard over more rows
 MARGIN = 1.0  # rows for each weight: about so many are right by chance on the rows that weights were fitted to
 KEPT = 0.05  # of weights that do no better than the prior: enough to decide where the prior says nothing
 
@@ -108,8 +109,9 @@ class SurveyedFit:
         intercept: bool,
     ) -> SurveyedFit:
         """Returns the fit that uses all of a budget, with a method for the part that weights may cost."""
-        noise = VectorNoise(part=spending.share(COMPARISON_SHARE))
-        rest = 1 - SURVEY_SHARE - (COMPARISON_SHARE if intercept else 0)
+        share = PURE_COMPARISON_SHARE if spending.is_pure else COMPARISON_SHARE
+        noise = VectorNoise(part=spending.share(share))
+        rest = 1 - SURVEY_SHARE - (share if intercept else 0)
         return cls(
             survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
             method=method(spending.share(rest)),
