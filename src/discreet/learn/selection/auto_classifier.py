@@ -190,7 +190,7 @@ def loudness(count: float, width: int, classes: int, epsilon: float, delta: floa
 
     >>> loudness(200, 13, 2, 0.1, 1e-6) < 1 < loudness(200, 13, 2, 3.0, 1e-6)
     True
-    >>> loudness(200, 13, 2, 1.0, 0) < 1 < loudness(200, 13, 2, 3.0, 0)
+    >>> loudness(200, 13, 2, 0.5, 0) < 1 < loudness(200, 13, 2, 3.0, 0)
     True
     """
     size = (width + 1) * (1 if classes == 2 else classes)
