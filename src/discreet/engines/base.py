@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from types import TracebackType
@@ -24,7 +24,7 @@ from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Groups, Reading
-from discreet.plan.model.relations import tables
+from discreet.plan.model.relations import salted, tables
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_reading, is_unicode
 
@@ -144,7 +144,7 @@ class Engine(ABC):
             if table not in self._columns:
                 raise InvalidParameter("table", table, "to be registered", "Register it first.")
         check_reading(reading, self._columns)
-        run = self._prepare(reading)
+        run = self._prepare(_salted(reading))
         try:
             return dict(run)
         except Exception:  # noqa: BLE001 - causes carry data: dropped here, all of them
@@ -190,6 +190,13 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _salted(reading: Reading) -> Reading:
+    """A reading whose cuts before joins choose rows by the salt of its limits."""
+    if reading.source is None or reading.bounding is None:
+        return reading
+    return replace(reading, source=salted(reading.source, reading.bounding.salt))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from discreet.plan.model.nodes import (
     Step,
     Value,
 )
-from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows, Regroup, UnionAll
 
@@ -171,6 +171,11 @@ def _(relation: Windowed) -> list[Any]:
 def _(relation: Join) -> list[Any]:
     single = ["single"] if relation.single else []
     return ["join", _rows(relation.left), _rows(relation.right), _pairs(relation.on), relation.outer, *single]
+
+
+@_rows.register
+def _(relation: Cut) -> list[Any]:
+    return ["cut", _rows(relation.source), [_form(part) for part in relation.by], relation.rows]
 
 
 @_rows.register

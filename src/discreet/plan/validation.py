@@ -18,6 +18,7 @@ from discreet.plan.expressions.patterns import groups, written
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.model.readings import Bounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
+    Cut,
     Declared,
     Join,
     Marked,
@@ -30,6 +31,7 @@ from discreet.plan.model.relations import (
     Window,
     Windowed,
     children,
+    cuts,
     shape,
 )
 from discreet.plan.model.types import Type
@@ -90,6 +92,8 @@ def check_reading(reading: Reading, declared: Declared) -> None:
     else:
         check_relation(reading.source, declared)
         columns = shape(reading.source, declared)
+        if reading.bounding is None and next(cuts(reading.source), None) is not None:
+            raise InvalidParameter("relation", "a cut", "to be read with limits, whose salt chooses the rows that stay")
     for expression in _expressions(reading):
         _check_expression(expression, columns)
     if reading.where is not None and reading.where.type is not Type.BOOL:
@@ -131,6 +135,8 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         _check_step(relation, declared[relation.name], shapes[0])
     elif isinstance(relation, Windowed):
         _check_windows(relation, shapes[0])
+    elif isinstance(relation, Cut):
+        _check_cut(relation, shapes[0])
     elif isinstance(relation, PerUnit) and UNIT not in shapes[0]:
         raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
     elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
@@ -142,6 +148,12 @@ def check_relation(relation: Relation, declared: Declared) -> None:
             raise InvalidParameter("join", "single", "to pair rows that are units of their own with public ones")
         if isinstance(relation, Marked) and relation.name in shapes[0]:
             raise InvalidParameter("relation", relation.name, "to be a name of its own")
+
+
+def _check_cut(relation: Cut, columns: Mapping[str, Type]) -> None:
+    if UNIT not in columns:
+        raise InvalidParameter("relation", "nobody's rows", "to be cut person by person only where there are people")
+    check.integer(rows=relation.rows, at_least=1, at_most=10**9)
 
 
 def _check_pairs(relation: Join | Matched | Marked) -> None:
@@ -198,6 +210,8 @@ def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
         yield from ((fold.by, relation.source) for fold in relation.folds if fold.by is not None)
     elif isinstance(relation, Windowed):
         yield from ((part, relation.source) for window in relation.windows for part in _inside(window))
+    elif isinstance(relation, Cut):
+        yield from ((part, relation.source) for part in relation.by)
     elif isinstance(relation, Join | Matched | Marked):
         left, right = children(relation)
         for one, other in relation.on:

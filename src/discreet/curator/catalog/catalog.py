@@ -23,6 +23,7 @@ from discreet.ledger import Book
 from discreet.ledger.redeclaration import differences
 from discreet.ledger.stewardship import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
+from discreet.plan.analysis.join_rows import cut_rows, with_cuts
 from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
@@ -367,19 +368,22 @@ class Catalog:
             self.schema(unknown.name)
             raise
         self._check_readable(rows.schema.name, rows.relation, (rows.relation, rows.columns))
-        return rows
+        return replace(rows, relation=cut_rows(rows.relation, self.schemas))
 
     def bind(self, plan: Question) -> BoundQuestion:
         """Returns a question with what is declared about its tables, and the account that pays.
 
+        Each side of a join is cut to a public number of rows per person, however the plan was made.
+
         Raises:
             UnsupportedQuery: if questions that are released together, and charged once, are about the people of
-                different accounts.
+                different accounts, or one person could have too many joined rows.
         """
         self._check_one_account(plan)
         for one in (plan, *plan.beside):
             self._check_readable(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
+        plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
         return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
 

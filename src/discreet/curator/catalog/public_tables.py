@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from discreet.curator.catalog.declarations import by_column
@@ -15,11 +15,13 @@ from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Value
 from discreet.plan.model.readings import Reading, Split, Statistic
+from discreet.plan.model.relations import Fold, PerUnit, Table
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.functions.operators import FALSE
 
 MOST_KEYS = 10**6
+_MOST_ALIKE = 1 << 21
 MOST_LOOKED_UP = 500
 """Rows of a public table whose columns may be told by others in an answer."""
 
@@ -56,10 +58,11 @@ def public_schema(
         for column, kind in columns.items()
     }
     looks_up = None if engine is None else partial(_combinations, engine, name, described)
+    repeated = None if engine is None else cache(partial(_most_alike, engine, name, dict(columns)))
     apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
     for one in apart:
         _check_unique(name, one, columns, engine)
-    return TableSchema(name=name, columns=described, public=True, lookup=looks_up, unique=apart)
+    return TableSchema(name=name, columns=described, public=True, lookup=looks_up, repeated=repeated, unique=apart)
 
 
 def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type], engine: Engine | None) -> None:
@@ -102,6 +105,29 @@ def _combinations(
     scales = [scale for _, scale in known]
     rows = [tuple(map(_as_written, group, scales)) for group in groups]
     return [(row[:-1], row[-1]) for row in rows]
+
+
+def _most_alike(engine: Engine, table: str, columns: Mapping[str, Type], names: tuple[str, ...]) -> int | None:
+    """How many rows agree in columns at most; NULL agrees with nothing, and texts agree as ids do, which is more often.
+
+    Doubles do not tell rows apart here. Rows are counted as if columns said whose they are, and the sizes are listed.
+
+    Returns:
+        None if the table cannot be read, or more rows agree than a list of sizes holds.
+    """
+    told = tuple(name for name in names if columns[name] is not Type.FLOAT)
+    try:
+        if not told:
+            ((count,),) = engine.read(Reading(table=table, statistics=(Statistic(kind="rows"),))).values() or ((0,),)
+            return int(count)
+        whose = Table(table, told[0] if len(told) == 1 else told)
+        size = Fold(name="#rows", kind="count", type=Type.INT)
+        split = Split(argument=Column("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
+        sizes = engine.read(Reading(table=table, source=PerUnit(whose, (), (size,)), split=split)).get((), ())
+    except QueryFailed:
+        return None
+    found = max(sizes[: len(sizes) // 2], default=0)
+    return None if found >= _MOST_ALIKE else found
 
 
 def _as_written(value: Value, scale: float) -> Value:

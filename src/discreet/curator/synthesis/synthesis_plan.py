@@ -27,7 +27,7 @@ from discreet.curator.synthesis.declared_domain import (
 )
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.execution import Reader, nobodys
+from discreet.measurement.program.execution import Reader, cut_notes, nobodys
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.plan.canonical import canonical
@@ -216,6 +216,7 @@ class SynthesisPlan:
         if self.rows.schema.unit is not None:
             people = self.rows.schema.people or "unit"
             said.append(f"At most {self.rows_per_unit} row(s) per {people} are counted.")
+            said += cut_notes(self.rows.relation, people)
             said.append(nobodys(people, "counted"))
         said += [f"{name}: {detail}." for name, detail in self.domain.details.items() if detail != "the declared value"]
         said += [

@@ -8,11 +8,12 @@ from functools import cmp_to_key, partial, singledispatch
 from typing import Any
 
 from discreet.engines.base import steps
-from discreet.engines.row_choice import normalised, put_together
+from discreet.engines.row_choice import Salt, normalised, put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import UNIT, Column, Expression, Order, Relation, Value
 from discreet.plan.model.relations import (
+    Cut,
     Declared,
     Fold,
     Join,
@@ -220,6 +221,33 @@ def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
 
 def _is_known(row: Row, on: Sequence[Expression]) -> bool:
     return all(evaluate(expression, row) is not None for expression in on)
+
+
+@gather.register
+def _(relation: Cut, tables: Tables, declared: Declared) -> list[Row]:
+    own: dict[Value, list[Row]] = defaultdict(list)
+    for row in gather(relation.source, tables, declared):
+        if row[UNIT] is not None:
+            own[row[UNIT]].append(row)
+    columns, salt = shape(relation.source, declared), Salt(relation.salt)
+    kept = {unit: rows for unit, rows in own.items() if len(rows) <= relation.rows}
+    for unit in own.keys() - kept.keys():
+        kept[unit] = sorted(own[unit], key=partial(_cut_order, relation, columns, salt))[: relation.rows]
+    return [row for rows in kept.values() for row in rows]
+
+
+def _cut_order(relation: Cut, columns: Mapping[str, Type], salt: Salt, row: Row) -> list[Any]:
+    """Where a row comes among those of its unit: by ranks of what is compared, a rank of all of it, and its values."""
+    unit = row[UNIT]
+    compared = [(part.type, evaluate(part, row)) for part in relation.by]
+    values = [(kind, row[name]) for name, kind in columns.items() if name != UNIT]
+    whole = tuple(value for kind, value in values if kind is not Type.FLOAT)
+    return [
+        *(salt.rank(unit, (value,)) for kind, value in compared if kind is not Type.FLOAT),
+        *((value is None, value or 0.0) for kind, value in compared if kind is Type.FLOAT),
+        salt.rank(unit, whole),
+        *((0,) if value is None else (1, value) for _, value in values),
+    ]
 
 
 @gather.register

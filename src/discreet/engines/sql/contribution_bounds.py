@@ -253,20 +253,24 @@ class Rank:
     def _z(self, number: str) -> str:
         if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
             return f"{number} + ({self._dialect.shifted.format('g', _PLACES)})"
-        return f"({' + '.join([number, *self._places(self._keys), str(self._salt.shift)])}) % {P}"
+        return mixed(self._dialect, self._salt, number, [(f"k{i}", kind) for i, kind in enumerate(self._keys)])
 
-    def _places(self, keys: list[Type]) -> list[str]:
-        """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
-        places = []
-        for i, kind in enumerate(keys):
-            number, key, null = self._dialect.rank_numbers[kind], f"k{i}", self._salt.null
-            if kind is Type.INT:  # below P, which NULL's number is; a database may know that the column has no NULL
-                whole = number.format(f"coalesce({key}, {null})")
-            else:
-                whole = f"coalesce({number.format(key)}, {null})"
-            place = f"{whole} * {self._salt.factor(i)}"
-            places.append(f"({place}) % {P}" if i else place)
-        return places
+
+def mixed(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tuple[str, Type]]) -> str:
+    """Prints z, whose fourth power modulo P is the rank of a unit's number and keys; it is between -P and P."""
+    return f"({' + '.join([unit, *_key_numbers(dialect, salt, keys), str(salt.shift)])}) % {P}"
+
+
+def _key_numbers(dialect: Dialect, salt: Salt, keys: Sequence[tuple[str, Type]]) -> Iterator[str]:
+    """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
+    for i, (key, kind) in enumerate(keys):
+        number = dialect.rank_numbers[kind]
+        if kind is Type.INT:  # below P, which NULL's number is; a database may know that the column has no NULL
+            whole = number.format(f"coalesce({key}, {salt.null})")
+        else:
+            whole = f"coalesce({number.format(key)}, {salt.null})"
+        place = f"{whole} * {salt.factor(i)}"
+        yield f"({place}) % {P}" if i else place
 
 
 class PlacedRows:

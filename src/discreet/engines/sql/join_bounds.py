@@ -7,16 +7,17 @@ as they come, once; only the others' are kept and chosen from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.engines.sql.contribution_bounds import unit_of
 from discreet.engines.sql.printer import nested, select
 from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError
-from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value, columns, fits, substitute
+from discreet.plan.analysis.join_rows import conjuncts
+from discreet.plan.model.nodes import UNIT, Column, Expression, Relation, Value, columns, fits, substitute
 from discreet.plan.model.readings import Bounding, Reading
-from discreet.plan.model.relations import Join, Reached, Select, children
+from discreet.plan.model.relations import Cut, Join, Reached, Select, children
 
 _MOST = (1 << 31) - 1  # numbers stop here, so that no product of two leaves 64 bits; limits must stay below
 _UNKNOWN = "\0"  # no relation has a column of this name
@@ -37,7 +38,7 @@ def heavy(rows: RelationPrinter, reading: Reading) -> str | None:
         return None  # their numbers are no sums over rows
     if limits.unit != UNIT or not _is_join(source):
         return None
-    where = () if reading.where is None else tuple(_conjuncts(reading.where))
+    where = tuple(conjuncts(reading.where))
     return _JoinBounds(rows).beyond(limits, source, _Keys(reading.keys, reading.public_keys), where)
 
 
@@ -50,14 +51,6 @@ def _is_join(relation: Relation) -> bool:
 
 def _has_join(relation: Relation) -> bool:
     return isinstance(relation, Join | Reached) or any(_has_join(child) for child in children(relation))
-
-
-def _conjuncts(condition: Expression) -> Iterator[Expression]:
-    if isinstance(condition, Call) and condition.function == "and":
-        for part in condition.arguments:
-            yield from _conjuncts(part)
-    else:
-        yield condition
 
 
 def _reads(expression: Expression, names: Iterable[str]) -> bool:
@@ -101,7 +94,7 @@ def _below(relation: Select, keys: _Keys, where: _Where) -> tuple[Relation, _Key
         moved = substitute(expression, {}, lambda column: known.get(column.name, column))
         return moved if fits(moved) else None
 
-    own = () if relation.where is None else tuple(_conjuncts(relation.where))
+    own = tuple(conjuncts(relation.where))
     conditions = [moved for part in where if (moved := below(part)) is not None]
     moved_keys = tuple(below(key) or Column(_UNKNOWN, key.type) for key in keys.expressions)
     return relation.source, _Keys(moved_keys, keys.public), (*conditions, *own)
@@ -146,14 +139,16 @@ class _JoinBounds:
     def _is_of_people(self, relation: Relation) -> bool:
         return UNIT in self.rows.shape(relation)
 
-    def _side(self, relation: Relation, keys: _Keys, where: _Where) -> str:
-        """Rows counted unit by unit."""
+    def _side(self, relation: Relation, keys: _Keys, where: _Where, most: int = _MOST) -> str:
+        """Rows counted unit by unit; of rows that are cut there are no more than of all, and than the cut leaves."""
+        if isinstance(relation, Cut):
+            return self._side(relation.source, keys, where, min(most, relation.rows))
         printer = self.rows.printer(relation)
         unit = unit_of(printer, UNIT, printer.declared[UNIT])
         conditions = [f"{unit.sql} IS NOT NULL", *(printer.print(part).sql for part in where)]
         rows = printer.rows([unit.sql, *conditions])
         found = select(f"{unit.sql} AS u", source=rows, where=" AND ".join(conditions))
-        counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=nested(found), group=["u"])
+        counted = select("u", f"LEAST(COUNT(*), {most}) AS n", source=nested(found), group=["u"])
         return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
 
     def _sides(self, relation: Join, keys: _Keys, where: _Where) -> _Sides:

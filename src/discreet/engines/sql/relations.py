@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.engines.row_choice import Salt
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Printer, Term, grid_steps, select
+from discreet.engines.sql.row_cuts import CutSide
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
+    Cut,
     Fold,
     Join,
     Marked,
@@ -249,6 +252,18 @@ class RelationPrinter:
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
         return f"SELECT {listed} FROM ({left.sql}) AS a"
 
+    def _cut(self, relation: Cut) -> str:
+        side, types = self.side(relation.source, relation.by), self.shape(relation.source)
+        named = zip(side.columns, types.values(), strict=True)
+        made = CutSide(
+            sql=side.sql,
+            columns=[(name, kind) for name, kind in named if name != side.unit],
+            compared=[(f"j{i}", part.type) for i, part in enumerate(relation.by)],
+            unit=(side.unit, types[UNIT]),
+            once=not _is_plain(relation.source),
+        )
+        return made.print(self.dialect, relation.rows, Salt(relation.salt))
+
     def _union(self, relation: Union) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
@@ -276,6 +291,13 @@ class Side:
     columns: list[str]
     unit: str
     pairs: int
+
+
+def _is_plain(relation: Relation) -> bool:
+    """Whether rows are those of a table, computed and filtered: they are read faster than what was read is kept."""
+    while isinstance(relation, Select):
+        relation = relation.source
+    return isinstance(relation, Table)
 
 
 def _is_finite(relation: Relation) -> bool:
@@ -334,6 +356,7 @@ _PRINT: Mapping[type[Relation], Callable[[RelationPrinter, Any], str]] = {
     PerUnit: RelationPrinter._per_unit,
     Windowed: RelationPrinter._windowed,
     Join: RelationPrinter._join,
+    Cut: RelationPrinter._cut,
     Matched: RelationPrinter._matched,
     Marked: RelationPrinter._marked,
     Union: RelationPrinter._union,

@@ -25,8 +25,9 @@ from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Weighted
 from discreet.plan.analysis.group_keys import in_order, rest_of
-from discreet.plan.model.nodes import Column, Expression, Output, Value, columns, grouping, is_grouping
+from discreet.plan.model.nodes import Column, Expression, Output, Relation, Value, columns, grouping, is_grouping
 from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, Noisy, finish
@@ -341,7 +342,7 @@ def _whose_rows(program: Program) -> list[str]:
     each = " of each grouping" if program.groupings and program.tables is None else ""
     most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
     counted = f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}."
-    return [counted, nobodys(program.people, "counted")]
+    return [counted, *cut_notes(program.reading.source, program.people), nobodys(program.people, "counted")]
 
 
 def _is_told(expression: Expression) -> bool:
@@ -355,6 +356,21 @@ def _leaves_out_groups(program: Program) -> bool:
     readings = [one.reading for one in parts if one.question.keys]
     most = program.contribution.limits.groups
     return any(reading.public_keys is None or len(reading.public_keys) > most for reading in readings)
+
+
+def cut_notes(source: Relation | None, people: str) -> list[str]:
+    """Says how many rows of each table are joined: constants of the plan, told whether or not somebody has more.
+
+    >>> from discreet.plan.model.relations import Cut, Table
+    >>> cut_notes(Cut(source=Table("visits", "patient"), by=(), rows=1000), "patient")
+    ['Up to 1,000 rows per patient of each joined table are used.']
+    """
+    found = sorted({cut.rows for cut in cuts(source)}) if source is not None else []
+    if not found:
+        return []
+    most = f"{found[-1]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+    fewer = "" if len(found) == 1 else ", fewer where more tables are joined"
+    return [f"Up to {most} rows per {people} of each joined table are used{fewer}."]
 
 
 def nobodys(people: str, used: str) -> str:

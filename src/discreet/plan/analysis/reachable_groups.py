@@ -24,7 +24,7 @@ from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Question, Relation, Value, columns, substitute
-from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Select, Windowed
+from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Select, Windowed
 from discreet.plan.model.types import Type
 
 MOST_POINTS, MOST_CELLS = 100, 2_000
@@ -150,7 +150,7 @@ def _present(relation: Relation | None) -> frozenset[str]:
         return _present(relation.source).union(counted)
     if isinstance(relation, Join):
         return _present(relation.left) | (frozenset() if relation.outer else _present(relation.right))
-    return _present(relation.source) if isinstance(relation, Matched | Marked) else frozenset()
+    return _present(relation.source) if isinstance(relation, Matched | Marked | Cut) else frozenset()
 
 
 _COUNTED = ("row_number", "rank", "dense_rank", "count", "count_values")

@@ -13,6 +13,7 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Question, Relation
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import (
+    Cut,
     Fold,
     Join,
     Marked,
@@ -188,7 +189,7 @@ def _origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tuple[int,
         sides = (relation.left, relation.right)
         place = next((i for i, side in enumerate(sides) if name in describe(side, schemas).columns), None)
         return None if place is None else _step(place, sides[place], name, schemas)
-    if isinstance(relation, Windowed | Matched | Marked):
+    if isinstance(relation, Windowed | Matched | Marked | Cut):
         return _step(0, relation.source, name, schemas)
     return None
 
@@ -257,6 +258,13 @@ def _(relation: Windowed, schemas: Schemas) -> TableSchema:
     _require(inner.unit is not None, "Rows are ranked person by person, and here nobody has several.")
     made = {window.name: _windowed(window, inner) for window in relation.windows}
     return replace(inner, columns={**inner.columns, **made})
+
+
+@describe.register
+def _(relation: Cut, schemas: Schemas) -> TableSchema:
+    inner = describe(relation.source, schemas)
+    _require(inner.unit is not None, "Rows are cut person by person, and here nobody has several.")
+    return inner
 
 
 @describe.register

@@ -9,8 +9,8 @@ Columns are called by names of our own choice; `UNIT` is the id of whose row it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
@@ -168,6 +168,37 @@ class Join(Relation):
     single: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Relation):
+    """At most `rows` rows of each unit: those that come first in an order that depends on the unit's rows alone.
+
+    A join multiplies the rows that a unit has on its sides, and so each side is cut before (`plan.analysis.join_rows`).
+    Rows that are nobody's are left out. The order is, with ranks of the salt as `row_choice` defines them:
+
+    1. for each expression of `by` that is no FLOAT, the rank of the unit and its value;
+    2. the values of the others, NULL last;
+    3. the rank of the unit and of all columns that are no FLOATs;
+    4. all columns, NULL first. Rows that are equal in all of them are interchangeable.
+
+    Two sides that are cut by the expressions that a join compares put equal values in the same places, so that the rows
+    that stay are rows that match.
+
+    Formal guarantee: local. Which rows of a unit stay is a function of that unit's rows and of public constants; a unit
+    that comes or goes moves no other unit's rows.
+
+    Args:
+        source: rows that are somebody's.
+        by: the expressions that the join compares, but for those that say whose rows they are.
+        rows: a public constant.
+        salt: of the reading; engines fill it in, and no plan has it.
+    """
+
+    source: Relation
+    by: tuple[Expression, ...]
+    rows: int
+    salt: str = field(default="", repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Union(Relation):
     """The rows of several relations with the same columns, one after the other."""
@@ -215,7 +246,7 @@ def tables(relation: Relation) -> Iterator[str]:
 
 def children(relation: Relation) -> tuple[Relation, ...]:
     """Returns the relations that a relation is made of."""
-    if isinstance(relation, Select | PerUnit | Windowed):
+    if isinstance(relation, Select | PerUnit | Windowed | Cut):
         return (relation.source,)
     if isinstance(relation, Reached):
         return (relation.through,)
@@ -226,6 +257,33 @@ def children(relation: Relation) -> tuple[Relation, ...]:
     return relation.sources if isinstance(relation, Union) else ()
 
 
+def with_children(relation: Relation, inner: Sequence[Relation]) -> Relation:
+    """Returns a relation that is made of others, in the order of `children`."""
+    if isinstance(relation, Select | PerUnit | Windowed | Cut):
+        return replace(relation, source=inner[0])
+    if isinstance(relation, Reached):
+        return replace(relation, through=inner[0])
+    if isinstance(relation, Join):
+        return replace(relation, left=inner[0], right=inner[1])
+    if isinstance(relation, Matched | Marked):
+        return replace(relation, source=inner[0], other=inner[1])
+    return replace(relation, sources=tuple(inner)) if isinstance(relation, Union) else relation
+
+
+def cuts(relation: Relation) -> Iterator[Cut]:
+    """Yields the cuts inside a relation."""
+    if isinstance(relation, Cut):
+        yield relation
+    for child in children(relation):
+        yield from cuts(child)
+
+
+def salted(relation: Relation, salt: str) -> Relation:
+    """Returns a relation whose cuts choose rows by a salt."""
+    made = with_children(relation, [salted(child, salt) for child in children(relation)])
+    return replace(made, salt=salt) if isinstance(made, Cut) else made
+
+
 def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     """Returns the columns of a relation with their types, `UNIT` last where there are people."""
     if isinstance(relation, Table):
@@ -233,7 +291,7 @@ def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     inner = [shape(child, declared) for child in children(relation)]
     if isinstance(relation, Reached):
         return {**declared[relation.name], UNIT: inner[0][UNIT]}
-    if isinstance(relation, Union | Matched):
+    if isinstance(relation, Union | Matched | Cut):
         return inner[0]
     if isinstance(relation, Join):
         return _joined(*inner)
@@ -314,7 +372,7 @@ def _sides(relation: Relation) -> tuple[Relation, ...]:
     """The relations whose columns a relation has as they are; an outer join has NULL for some of its right side's."""
     if isinstance(relation, Join):
         return (relation.left,) if relation.outer else (relation.left, relation.right)
-    return (relation.source,) if isinstance(relation, Windowed | Matched | Marked) else ()
+    return (relation.source,) if isinstance(relation, Windowed | Matched | Marked | Cut) else ()
 
 
 def _index(names: tuple[str, ...], name: str) -> int | None:
