@@ -135,10 +135,8 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         _check_step(relation, declared[relation.name], shapes[0])
     elif isinstance(relation, Windowed):
         _check_windows(relation, shapes[0])
-    elif isinstance(relation, Cut):
-        _check_cut(relation, shapes[0])
-    elif isinstance(relation, PerUnit) and UNIT not in shapes[0]:
-        raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
+    elif isinstance(relation, PerUnit | Cut):
+        _check_has_people(relation, shapes[0])
     elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
         raise InvalidParameter("relation", "these parts", "to have the same columns")
     elif isinstance(relation, Join | Matched | Marked):
@@ -150,10 +148,14 @@ def check_relation(relation: Relation, declared: Declared) -> None:
             raise InvalidParameter("relation", relation.name, "to be a name of its own")
 
 
-def _check_cut(relation: Cut, columns: Mapping[str, Type]) -> None:
+def _check_has_people(relation: PerUnit | Cut, columns: Mapping[str, Type]) -> None:
+    done = "cut" if isinstance(relation, Cut) else "folded"
     if UNIT not in columns:
-        raise InvalidParameter("relation", "nobody's rows", "to be cut person by person only where there are people")
-    check.integer(rows=relation.rows, at_least=1, at_most=10**9)
+        raise InvalidParameter(
+            "relation", "nobody's rows", f"to be {done} person by person only where there are people"
+        )
+    if isinstance(relation, Cut):
+        check.integer(rows=relation.rows, at_least=1, at_most=10**9)
 
 
 def _check_pairs(relation: Join | Matched | Marked) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from discreet.curator.catalog.declarations import by_column
@@ -58,10 +59,10 @@ def public_schema(
         for column, kind in columns.items()
     }
     looks_up = None if engine is None else partial(_combinations, engine, name, described)
-    repeated = None if engine is None else cache(partial(_most_alike, engine, name, dict(columns)))
     apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
     for one in apart:
         _check_unique(name, one, columns, engine)
+    repeated = {} if engine is None else {**_repeated(name, columns, engine), **dict.fromkeys(apart, 1)}
     return TableSchema(name=name, columns=described, public=True, lookup=looks_up, repeated=repeated, unique=apart)
 
 
@@ -107,27 +108,29 @@ def _combinations(
     return [(row[:-1], row[-1]) for row in rows]
 
 
-def _most_alike(engine: Engine, table: str, columns: Mapping[str, Type], names: tuple[str, ...]) -> int | None:
-    """How many rows agree in columns at most; NULL agrees with nothing, and texts agree as ids do, which is more often.
+def _repeated(table: str, columns: Mapping[str, Type], engine: Engine) -> dict[tuple[str, ...], int]:
+    """How many rows there are now, and how many agree in each column at most: so often a join may repeat a row.
 
-    Doubles do not tell rows apart here. Rows are counted as if columns said whose they are, and the sizes are listed.
-
-    Returns:
-        None if the table cannot be read, or more rows agree than a list of sizes holds.
+    NULL agrees with nothing. Texts agree here as ids do, which is more often, and doubles tell no rows apart. What
+    cannot be read, or is more than a list of sizes holds, is left out.
     """
-    told = tuple(name for name in names if columns[name] is not Type.FLOAT)
-    try:
-        if not told:
-            ((count,),) = engine.read(Reading(table=table, statistics=(Statistic(kind="rows"),))).values() or ((0,),)
-            return int(count)
-        whose = Table(table, told[0] if len(told) == 1 else told)
-        size = Fold(name="#rows", kind="count", type=Type.INT)
-        split = Split(argument=Column("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
-        sizes = engine.read(Reading(table=table, source=PerUnit(whose, (), (size,)), split=split)).get((), ())
-    except QueryFailed:
-        return None
-    found = max(sizes[: len(sizes) // 2], default=0)
-    return None if found >= _MOST_ALIKE else found
+    found: dict[tuple[str, ...], int] = {}
+    with suppress(QueryFailed):
+        counted = engine.read(Reading(table=table, statistics=(Statistic(kind="rows"),)))
+        found[()] = sum(count for (count,) in counted.values())
+    for column in (name for name, kind in columns.items() if kind is not Type.FLOAT):
+        with suppress(QueryFailed):
+            sizes = _sizes(table, column, engine)
+            found |= {(column,): max(sizes, default=0)} if _MOST_ALIKE not in sizes else {}
+    return found
+
+
+def _sizes(table: str, column: str, engine: Engine) -> tuple[int, ...]:
+    """How many rows have the same value in a column, each number once: as if the column said whose rows they are."""
+    folded = PerUnit(Table(table, column), (), (Fold(name="#rows", kind="count", type=Type.INT),))
+    split = Split(argument=Column("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
+    cells = engine.read(Reading(table=table, source=folded, split=split)).get((), ())
+    return cells[: len(cells) // 2]
 
 
 def _as_written(value: Value, scale: float) -> Value:

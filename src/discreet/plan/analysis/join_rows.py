@@ -1,9 +1,9 @@
 """How many rows of one person a join may make: each side's rows of a unit are cut before they multiply.
 
-The limits of a question bound what is counted after the last join, and alone set its sensitivity. They come too late for
-the database: a person with two rows in each of 32 copies of a table has 2^32 joined rows, and a question that is answered
-for one row and fails for two tells which it is. So a chain of joins is given a public number of rows, before anything is
-read, and each table in it whose rows multiply is cut to so many rows per unit (`Cut`).
+The limits of a question bound what is counted after the last join, and alone set its sensitivity. They come too late
+for the database: a person with two rows in each of 32 copies of a table has 2^32 joined rows, and a question that is
+answered for one row and fails for two tells which it is. So a chain of joins is given a public number of rows, before
+anything is read, and each table in it whose rows multiply is cut to so many rows per unit (`Cut`).
 
 *A chain* is a join, and the joins that its sides are, but for what SELECTs compute and filter of their rows. With n
 tables that multiply, public tables in which up to m_1, m_2, ... rows agree in what is compared, and a cut to c rows, a
@@ -124,7 +124,7 @@ def reads_only(expression: Expression, names: Collection[str]) -> bool:
     return bool(read) and read <= set(names)
 
 
-# ------------------------------------------------------------------------------------------------ what is known to be few
+# ---------------------------------------------------------------------------------------------- what is known to be few
 
 
 def rows_alike(relation: Relation, names: Collection[str]) -> int | None:
@@ -268,7 +268,7 @@ class _Cutter:
             hint = f"Join fewer at once: put the rows of each {people} together first, in a SELECT with GROUP BY."
         raise UnsupportedQuery(reason, hint)
 
-    # ------------------------------------------------------------------------------------------------------------- sizes
+    # ------------------------------------------------------------------------------------------------------------ sizes
 
     def _size(self, join: Join, *, top: bool) -> _Size:
         met = self._met(join)
@@ -302,13 +302,14 @@ class _Cutter:
         return rows_alike(join.left, {a.name for a, _ in self._on(join) if isinstance(a, Column)})
 
     def _repeated(self, relation: Relation, names: Collection[str]) -> int:
-        """How many rows of a public relation agree in columns at most, as its tables are now."""
+        """How many rows of a public relation agree in columns at most, as its tables were when they were registered."""
         if isinstance(relation, Table):
-            count = self.schemas[relation.name].repeated
-            found = None if count is None else count(tuple(sorted(names)))
-            return MOST_PAIRS + 1 if found is None else found
+            known = self.schemas[relation.name].repeated
+            return min((most for one, most in known.items() if {*one} <= {*names}), default=MOST_PAIRS + 1)
         if isinstance(relation, Select):
-            inner = {c.expression.name for c in relation.columns if c.name in names and isinstance(c.expression, Column)}
+            inner = {
+                c.expression.name for c in relation.columns if c.name in names and isinstance(c.expression, Column)
+            }
             return self._repeated(relation.source, inner)
         if isinstance(relation, Matched | Marked):
             return self._repeated(relation.source, {*names} & shape(relation.source, self._declared).keys())
@@ -320,7 +321,7 @@ class _Cutter:
         compared = {b.name for _, b in relation.on if isinstance(b, Column)}
         return self._repeated(relation.left, left) * max(1, self._repeated(relation.right, right | compared))
 
-    # -------------------------------------------------------------------------------------------------------------- cuts
+    # ------------------------------------------------------------------------------------------------------------- cuts
 
     def _joined(self, join: Join, conditions: Conditions, by: Conditions, rows: int | None, *, top: bool) -> Relation:
         """The join with its sides cut to so many rows, where they multiply; None if they do not."""
@@ -346,10 +347,10 @@ class _Cutter:
         if isinstance(core, Join):
             return self._chained(side, conditions, by, rows)
         inner, own = self.rows(side, conditions), shape(side, self._declared)
-        conditions = tuple(part for part in conditions if part not in _filtered(side))
+        conditions = tuple(dict.fromkeys(part for part in conditions if part not in _filtered(side)))
         if conditions:
             kept = tuple(Output(name, Column(name, kind)) for name, kind in own.items() if name != UNIT)
-            inner = Select(inner, kept, conditions[0] if len(conditions) == 1 else call("and", *conditions))
+            inner = Select(inner, kept, _all_of(conditions))
         return Cut(source=inner, by=tuple(dict.fromkeys(by)), rows=rows)
 
     def _chained(self, side: Relation, conditions: Conditions, by: Conditions, rows: int) -> Relation:
@@ -369,6 +370,14 @@ def _core(relation: Relation) -> Relation:
     while isinstance(relation, Select | Cut):
         relation = relation.source
     return relation
+
+
+def _all_of(conditions: Conditions) -> Expression:
+    """One condition that is TRUE if all are; no deeper than it must be, for there may be many."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    return call("and", _all_of(conditions[:middle]), _all_of(conditions[middle:]))
 
 
 def _filtered(relation: Relation) -> Collection[Expression]:

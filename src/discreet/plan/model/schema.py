@@ -119,10 +119,6 @@ Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Valu
 """Columns of a public table and one more: all combinations of their values that its rows have; None if too many."""
 
 
-Repeated = Callable[[tuple[str, ...]], int | None]
-"""Columns of a public table: how many of its rows agree in all of them at most; None if it cannot be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
@@ -155,7 +151,7 @@ class TableSchema:
         parts: the columns that make the unit's id together, if they are several.
         reach: the way to the unit, if another table tells whose rows they are.
         lookup: of a public table, what its rows hold.
-        repeated: of a public table, how many of its rows are alike.
+        repeated: of a public table, how many of its rows agree at most: in columns, and in none, which are all of them.
         most_rows: a public fact, where one was declared: nobody has more rows. It labels answers, and bounds nothing.
         unique: of a public table, columns in which no two rows agree, as was declared.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
@@ -175,7 +171,7 @@ class TableSchema:
     reach: Reach | None = None
     private_groups: bool = True
     lookup: Lookup | None = field(default=None, repr=False, compare=False)
-    repeated: Repeated | None = field(default=None, repr=False, compare=False)
+    repeated: Mapping[tuple[str, ...], int] = field(default_factory=dict, repr=False, compare=False)
     most_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
 
