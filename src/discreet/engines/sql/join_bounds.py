@@ -139,16 +139,17 @@ class _JoinBounds:
     def _is_of_people(self, relation: Relation) -> bool:
         return UNIT in self.rows.shape(relation)
 
-    def _side(self, relation: Relation, keys: _Keys, where: _Where, most: int = _MOST) -> str:
-        """Rows counted unit by unit; of rows that are cut there are no more than of all, and than the cut leaves."""
+    def _side(self, relation: Relation, keys: _Keys, where: _Where) -> str:
+        """Rows counted unit by unit; those that are cut were counted before, and no more than the cut leaves stay."""
         if isinstance(relation, Cut):
-            return self._side(relation.source, keys, where, min(most, relation.rows))
+            counted = select("u", f"LEAST(n, {relation.rows}) AS n", source=self.rows.sizes(relation))
+            return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
         printer = self.rows.printer(relation)
         unit = unit_of(printer, UNIT, printer.declared[UNIT])
         conditions = [f"{unit.sql} IS NOT NULL", *(printer.print(part).sql for part in where)]
         rows = printer.rows([unit.sql, *conditions])
         found = select(f"{unit.sql} AS u", source=rows, where=" AND ".join(conditions))
-        counted = select("u", f"LEAST(COUNT(*), {most}) AS n", source=nested(found), group=["u"])
+        counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=nested(found), group=["u"])
         return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
 
     def _sides(self, relation: Join, keys: _Keys, where: _Where) -> _Sides:

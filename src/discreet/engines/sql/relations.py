@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from discreet.engines.row_choice import Salt
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Printer, Term, grid_steps, select
-from discreet.engines.sql.row_cuts import CutSide
+from discreet.engines.sql.row_cuts import CutSide, SharedTables
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
@@ -137,6 +138,7 @@ class RelationPrinter:
     dialect: Dialect
     tables: Mapping[str, StoredTable]
     parameters: dict[str, Any] = field(default_factory=dict)
+    _printed: dict[tuple[Relation, tuple[Expression, ...]], Side] = field(default_factory=dict)
 
     def shape(self, relation: Relation) -> dict[str, Type]:
         """Returns the columns of a relation with their types."""
@@ -256,13 +258,30 @@ class RelationPrinter:
         side, types = self.side(relation.source, relation.by), self.shape(relation.source)
         named = zip(side.columns, types.values(), strict=True)
         made = CutSide(
-            sql=side.sql,
+            source=self._cut_source(relation, side),
             columns=[(name, kind) for name, kind in named if name != side.unit],
             compared=[(f"j{i}", part.type) for i, part in enumerate(relation.by)],
             unit=(side.unit, types[UNIT]),
-            once=not _is_plain(relation.source),
+            sizes=self.sizes(relation),
         )
         return made.print(self.dialect, relation.rows, Salt(relation.salt))
+
+    def sizes(self, relation: Cut) -> str:
+        """Returns the name of a table of units u, and how many rows n each has that are to be cut."""
+        plain = _is_plain(relation.source)
+        side = self.side(relation.source, () if plain else relation.by)  # what is compared does not matter here
+        found = select(f"{side.unit} AS u", source=f"{self._cut_source(relation, side)} AS s")
+        counted = select("u", "COUNT(*) AS n", source=f"({found}) AS s", where="u IS NOT NULL", group=["u"])
+        return self.shared.name(counted)
+
+    def _cut_source(self, relation: Cut, side: Side) -> str:
+        """Rows of one table are read anew where they are needed, which is faster than to keep them."""
+        return f"({side.sql})" if _is_plain(relation.source) else self.shared.name(side.sql)
+
+    @cached_property
+    def shared(self) -> SharedTables:
+        """The tables that the whole statement has in common."""
+        return SharedTables(self.dialect)
 
     def _union(self, relation: Union) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
@@ -273,7 +292,13 @@ class RelationPrinter:
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
 
     def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
-        """Prints a relation with what is to be compared beside its columns."""
+        """Prints a relation with what is to be compared beside its columns, the second time in the same words."""
+        asked = relation, tuple(on)
+        if asked not in self._printed:
+            self._printed[asked] = self._side(*asked)
+        return self._printed[asked]
+
+    def _side(self, relation: Relation, on: Sequence[Expression]) -> Side:
         printer = self.printer(relation)
         terms = [printer.print(expression) for expression in on]
         stored = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]

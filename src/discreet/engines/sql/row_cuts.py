@@ -1,15 +1,14 @@
 """Cuts as SQL: at most so many rows of each unit, with work only for units that have more (`relations.Cut`).
 
-    cut_side    the rows, and what a join compares beside them
-    cut_units   units with too many rows
-
-All rows of other units pass by; those of these units are ranked and sorted, and the first ones stay.
+How many rows each unit has is counted once for the whole statement, however often its rows are read, and so are rows
+computed that are made of several tables. All rows of units that have few pass by; those of the others are ranked and
+sorted, and the first ones stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.sql.contribution_bounds import mixed
@@ -21,42 +20,58 @@ Typed = Sequence[tuple[str, Type]]
 """Columns of a query with their types."""
 
 
+@dataclass
+class SharedTables:
+    """Common table expressions of a whole statement, each computed once; a query that is printed twice is one of them.
+
+    Args:
+        dialect: the database's.
+        names: of the queries so far, in an order in which each may use those before it.
+    """
+
+    dialect: Dialect
+    names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, query: str) -> str:
+        """Returns the name under which the rows of a query are found."""
+        return self.names.setdefault(query, f"cut{len(self.names)}")
+
+    def before(self, statement: str) -> str:
+        """Prints a statement, which may begin with tables of its own, behind these."""
+        if not self.names:
+            return statement
+        listed = ", ".join(f"{name} {self.dialect.once} ({query})" for query, name in self.names.items())
+        return f"WITH {listed}{', ' if statement.startswith('WITH ') else ' '}{statement.removeprefix('WITH ')}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CutSide:
     """Rows that are to be cut.
 
     Args:
-        sql: a query for them.
+        source: what stands after FROM.
         columns: all of theirs but the unit.
         compared: what a join compares.
         unit: whose rows they are.
-        once: whether reading them again takes longer than to keep them.
+        sizes: the name of a table of units u and how many rows n they have.
     """
 
-    sql: str
+    source: str
     columns: Typed
     compared: Typed
     unit: tuple[str, Type]
-    once: bool
+    sizes: str
 
     def print(self, dialect: Dialect, rows: int, salt: Salt) -> str:
         """Prints a query for the first rows of each unit, with the columns and the unit under their own names."""
         unit, _ = self.unit
         names = [*(name for name, _ in self.columns), unit]
-        counted = select(
-            unit, source="cut_side", where=f"{unit} IS NOT NULL", group=[unit], having=f"COUNT(*) > {rows}"
-        )
-        few = select(
-            *names,
-            source="cut_side AS s",
-            where=f"{unit} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cut_units AS m WHERE m.{unit} = s.{unit})",
-        )
-        first = select(*names, source=nested(self._placed(dialect, salt, names)), where=f"cut_place <= {rows}")
-        kept = dialect.once if self.once else dialect.inline
-        tables = f"cut_side {kept} ({self.sql}), cut_units {dialect.once} ({counted})"
-        return f"WITH {tables} {few} UNION ALL {first}"
+        many = select("1", source=f"{self.sizes} AS m", where=f"m.u = s.{unit} AND m.n > {rows}")
+        few = select(*names, source=f"{self.source} AS s", where=f"{unit} IS NOT NULL AND NOT EXISTS ({many})")
+        placed = self._placed(dialect, rows, salt, names)
+        return f"{few} UNION ALL {select(*names, source=nested(placed), where=f'cut_place <= {rows}')}"
 
-    def _placed(self, dialect: Dialect, salt: Salt, names: list[str]) -> str:
+    def _placed(self, dialect: Dialect, rows: int, salt: Salt, names: list[str]) -> str:
         """Rows of units with too many, numbered in the order of `relations.Cut`: ranks are z^4 mod P."""
         unit, kind = self.unit
         number = dialect.rank_numbers[kind].format(unit)
@@ -65,8 +80,8 @@ class CutSide:
         ranked = [[pair] for pair in self.compared if pair[1] is not Type.FLOAT] + [whole]
         places, carried = range(len(ranked)), [*names, *doubles]
         z = [f"{mixed(dialect, salt, number, keys)} AS z{i}" for i, keys in enumerate(ranked)]
-        many = f"(SELECT s.* FROM cut_side AS s JOIN cut_units AS m ON m.{unit} = s.{unit}) AS s"
-        text = select(*carried, *z, source=many)
+        many = nested(select("u", source=self.sizes, where=f"n > {rows}"), "m")
+        text = select(*carried, *z, source=nested(f"SELECT s.* FROM {self.source} AS s JOIN {many} ON m.u = s.{unit}"))
         for _ in range(2):
             squared = [f"z{i} * z{i} % {P} AS z{i}" for i in places]
             text = select(*carried, *squared, source=dialect.derived(text))

@@ -6,7 +6,7 @@ Without a unit column the statement is one aggregation; with one, a strategy of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -169,7 +169,10 @@ def translated(
         printer = Printer(dialect, own.sql, own.stored, own.declared, is_slow=is_slow)
         return statement(reading, printer)
     rows = RelationPrinter(dialect, tables)
-    return statement(reading, rows.printer(reading.source), heavy(rows, reading))
+    printer, likely = rows.printer(reading.source), heavy(rows, reading)
+    made = statement(reading, printer, likely)
+    sql = rows.shared.before(made.sql)
+    return replace(made, sql=sql, parameters=_named(printer, sql))
 
 
 def statement(reading: Reading, printer: Printer, likely: str | None = None) -> Statement:
