@@ -17,7 +17,6 @@ from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.readings import Bounding, Reading, Statistic
 from discreet.plan.model.relations import Cut, Fold, Join, PerUnit, Select, Table, Union, cuts, salted
-from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, call, col
 
 LEFT = {"u": T, "a": N, "x": F, "t": T}
@@ -160,7 +159,7 @@ def gathered(table: list[dict[str, Any]], most: int = MOST) -> list[dict[str, An
 
 
 def matched(*, by: bool) -> tuple[int, int]:
-    """Of 100 values on which 10,000 rows of one person on both sides agree, those kept; and how many rows a side has."""
+    """Of 100 values that 10,000 rows of one person on both sides share, those kept; and how many rows a side has."""
     engine, many = Memory(), 10_000
     engine.register("v", [{"u": "p", "a": place, "x": 0.0, "t": None} for place in range(many)], LEFT)
     engine.register("p", [{"w": "p", "b": many - 100 + place, "y": 0.0} for place in range(many)], RIGHT)

@@ -106,10 +106,14 @@ BY_DAY = "(SELECT person, day, COUNT(*) AS k FROM labs GROUP BY person, day) AS 
         f"{BY_DAY} JOIN visits AS v ON v.patient = l.person AND v.day = l.day",
         "visits AS v JOIN names AS w ON v.ward = w.ward",
         "visits AS v JOIN (SELECT DISTINCT person FROM labs) AS l ON v.patient = l.person",
-        "visits AS v JOIN (SELECT DISTINCT ON (person) person, day FROM labs ORDER BY person, day) AS l "
-        "ON v.patient = l.person",
-        "visits AS v JOIN LATERAL (SELECT l.day FROM labs AS l WHERE l.person = v.patient ORDER BY l.day LIMIT 1) AS l "
-        "ON TRUE",
+        (
+            "visits AS v JOIN (SELECT DISTINCT ON (person) person, day FROM labs ORDER BY person, day) AS l "
+            "ON v.patient = l.person"
+        ),
+        (
+            "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient ORDER BY day LIMIT 1) AS l "
+            "ON TRUE"
+        ),
         "visits WHERE patient IN (SELECT person FROM labs)",
         "visits AS v WHERE NOT EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.day = v.day)",
         "visits AS v WHERE v.ward = 'A' OR EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient)",
@@ -132,7 +136,8 @@ def test_the_side_that_is_put_together_stays_whole_beside_others() -> None:
 def test_two_sides_that_meet_once_still_multiply_with_a_third() -> None:
     """Each row meets one row, but there are as many pairs as a person has days."""
     days = BY_DAY.removesuffix(" AS l")
-    rows = f"{days} AS a JOIN {days} AS b ON a.person = b.person AND a.day = b.day JOIN visits AS v ON v.patient = a.person"
+    twice = f"{days} AS a JOIN {days} AS b ON a.person = b.person AND a.day = b.day"
+    rows = f"{twice} JOIN visits AS v ON v.patient = a.person"
     assert cut_to(counted(rows)) == [("labs", 1000), ("visits", 1000)]
 
 
@@ -155,13 +160,17 @@ def test_rows_left_over_by_an_outer_join_multiply_with_a_third() -> None:
         ("visits AS v, labs AS l WHERE v.patient = l.person", [("visits", 1000), ("labs", 1000)]),
         (f"(SELECT v.patient, l.day FROM {JOINED}) AS t JOIN labs AS m ON m.person = t.patient", [("*", 100)] * 3),
         (
-            "visits AS v JOIN LATERAL (SELECT l.day FROM labs AS l WHERE l.person = v.patient AND l.day < v.day) AS l"
-            " ON TRUE",
+            (
+                "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient AND l.day < v.day) AS l"
+                " ON TRUE"
+            ),
             [("labs", 1000), ("visits", 1000)],
         ),
         (
-            "visits AS v JOIN LATERAL (SELECT l.day FROM labs AS l WHERE l.person = v.patient ORDER BY l.day LIMIT 5) AS l"
-            " ON TRUE",
+            (
+                "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient ORDER BY day LIMIT 5) AS l"
+                " ON TRUE"
+            ),
             [("visits", 1000)],
         ),
         (
@@ -173,18 +182,24 @@ def test_rows_left_over_by_an_outer_join_multiply_with_a_third() -> None:
             [("labs", 1000), ("visits", 1000)],
         ),
         (
-            "(SELECT patient, day FROM visits UNION ALL SELECT person, day FROM labs) AS u JOIN labs AS l"
-            " ON u.patient = l.person",
+            (
+                "(SELECT patient, day FROM visits UNION ALL SELECT person, day FROM labs) AS u JOIN labs AS l"
+                " ON u.patient = l.person"
+            ),
             [("visits", 1000), ("labs", 1000), ("labs", 1000)],
         ),
         (
-            "(SELECT patient, RANK() OVER (PARTITION BY patient ORDER BY day) AS r FROM visits) AS u JOIN labs AS l"
-            " ON u.patient = l.person",
+            (
+                "(SELECT patient, RANK() OVER (PARTITION BY patient ORDER BY day) AS r FROM visits) AS u JOIN labs AS l"
+                " ON u.patient = l.person"
+            ),
             [("visits", 1000), ("labs", 1000)],
         ),
         (
-            f"(SELECT v.patient, COUNT(*) AS k FROM {JOINED} GROUP BY v.patient) AS t JOIN labs AS m"
-            " ON m.person = t.patient",
+            (
+                f"(SELECT v.patient, COUNT(*) AS k FROM {JOINED} GROUP BY v.patient) AS t JOIN labs AS m"
+                " ON m.person = t.patient"
+            ),
             [("visits", 1000), ("labs", 1000)],
         ),
         ("visits AS v JOIN wards AS w ON v.ward = w.ward", [("visits", 1000)]),
@@ -311,13 +326,17 @@ QUESTIONS = [
     f"visits AS v JOIN {BY_DAY} ON v.patient = l.person AND v.day = l.day",
     f"{BY_DAY} LEFT JOIN visits AS v ON v.patient = l.person AND v.day = l.day",
     chain(3),
-    "visits AS v JOIN LATERAL (SELECT l.day FROM labs AS l WHERE l.person = v.patient AND l.day < v.day) AS l ON TRUE",
-    "visits AS v LEFT JOIN LATERAL (SELECT l.day FROM labs AS l WHERE l.person = v.patient AND l.day < v.day ORDER BY "
-    "l.day LIMIT 2) AS l ON TRUE",
+    "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient AND l.day < v.day) AS l ON TRUE",
+    (
+        "visits AS v LEFT JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient AND l.day < v.day ORDER BY "
+        "l.day LIMIT 2) AS l ON TRUE"
+    ),
     "visits AS v WHERE (SELECT COUNT(*) FROM labs AS l WHERE l.person = v.patient AND l.day < v.day) > 1",
     "visits AS v JOIN wards AS w ON v.ward = w.ward JOIN labs AS l ON l.person = v.patient",
-    "(SELECT DISTINCT ON (patient, day) patient, day FROM visits ORDER BY patient, day, ward) AS u JOIN labs AS l ON "
-    "u.patient = l.person AND u.day = l.day",
+    (
+        "(SELECT DISTINCT ON (patient, day) patient, day FROM visits ORDER BY patient, day, ward) AS u JOIN labs AS l "
+        "ON u.patient = l.person AND u.day = l.day"
+    ),
 ]
 
 
