@@ -68,7 +68,9 @@ CLAUSES = (
         "WITH", "names a SELECT", "WITH old AS (SELECT * FROM visits WHERE age >= 65) SELECT COUNT(*) AS n FROM old"
     ),
     _entry(
-        "JOIN INNER ON", "people of one account by their id", f"SELECT p.sex, COUNT(*) AS n {_JOINED} GROUP BY p.sex"
+        "JOIN INNER ON",
+        "people of one account by their id; see [Joined rows](#joined-rows)",
+        f"SELECT p.sex, COUNT(*) AS n {_JOINED} GROUP BY p.sex",
     ),
     _entry(
         "USING LEFT OUTER",

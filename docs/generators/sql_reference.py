@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from pathlib import Path
 
 from discreet import Curator
 from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.plan.analysis.join_rows import MOST_PAIRS, ROWS
 from discreet.sql import sql_tokens
 from discreet.sql.parameters import LONGEST
 from discreet.sql.refusals import REFUSALS, Refusal
@@ -71,8 +73,39 @@ def page() -> str:
     asked = curator()
     parts = [_TOP]
     parts += [f"## {title}\n\n{_table(title, entries, asked)}\n" for title, entries in SECTIONS.items()]
-    parts += [_WORDS, _refused_words(asked), "\n", _SHAPES, _refused_shapes(asked), "\n", _limits()]
+    parts += [_WORDS, _refused_words(asked), "\n", _SHAPES, _refused_shapes(asked), "\n", _joined(), _limits()]
     return "".join(parts)
+
+
+def _joined() -> str:
+    """How many rows of a person are joined, by the number of tables."""
+    counts = range(2, next(n for n in count(2) if ROWS[-1] ** n > MOST_PAIRS))
+    rows = {n: next(most for most in ROWS if most**n <= MOST_PAIRS) for n in counts}
+    listed = {most: [n for n in counts if rows[n] == most] for most in sorted(set(rows.values()), reverse=True)}
+    table = _lines(
+        ["joined tables", "rows per person of each"],
+        [[f"{n[0]}" if len(n) == 1 else f"{n[0]} to {n[-1]}", f"{most:,}"] for most, n in listed.items()],
+    )
+    return f"""\
+## Joined rows
+
+A join multiplies the rows that a person has in its tables. So that no person decides whether a question is answered, how long it takes and how much memory it needs, each table is cut to a public
+number of rows per person before it is joined, and the answer's notes say so, whether or not somebody has more. What is counted of the joined rows is bounded as in every question, and that alone
+sets the noise.
+
+{table}
+More tables are refused, before anything is charged: {MOST_PAIRS:,} joined rows of a person is the most. A public table in which several rows agree in what the join compares counts with the largest number
+of such rows, as they were when it was declared; then fewer rows of the other tables may be used: 500 each of two tables, if a public one repeats rows twice. A public table in which no two rows agree
+repeats nothing.
+
+**Which rows stay.** Conditions that read one table alone are true of the rows that are cut, and rows without a value to compare are left out. Rows stay by a secret rank of the person and of
+the values that the join compares, the same in both tables: of a person with too many rows, the same days, orders or visits stay on both sides of a join on these.
+In a LEFT JOIN, a row of the left may lose its matches to the cut and is shown without one.
+
+**What is not cut.** A SELECT that puts rows of each person together (GROUP BY the id, or the id and all that is compared), DISTINCT, ORDER BY ... LIMIT 1 in LATERAL, IN and EXISTS: they repeat no row. A condition in
+EXISTS, or a subquery, that compares rows in other ways than by `=` looks at pairs of rows, which are joined rows.
+
+"""
 
 
 def _limits() -> str:

@@ -27,7 +27,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.analysis import join_rows
 from discreet.plan.model.nodes import UNIT, Relation
-from discreet.plan.model.relations import Cut, Join, Matched, children
+from discreet.plan.model.relations import Cut, Join, Matched, children, with_children
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from tests.curator.many_rows import question, world
@@ -393,10 +393,10 @@ def test_mutant_a_cut_by_the_order_of_rows(monkeypatch: pytest.MonkeyPatch, post
 
 
 def test_mutant_a_cut_of_rows_that_are_only_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = catalog.with_cuts
+    right = join_rows.with_cuts
 
     def everything(relation: Relation) -> Relation:
-        made = join_rows.with_children(relation, [everything(child) for child in children(relation)])
+        made = with_children(relation, [everything(child) for child in children(relation)])
         return replace(made, other=Cut(source=made.other, by=(), rows=1000)) if isinstance(made, Matched) else made
 
     def mutant(plan: Any, schemas: Any) -> Any:
@@ -409,10 +409,10 @@ def test_mutant_a_cut_of_rows_that_are_only_looked_for(monkeypatch: pytest.Monke
 
 
 def test_mutant_sides_that_choose_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = catalog.with_cuts
+    right = join_rows.with_cuts
 
     def alone(relation: Relation) -> Relation:
-        made = join_rows.with_children(relation, [alone(child) for child in children(relation)])
+        made = with_children(relation, [alone(child) for child in children(relation)])
         return replace(made, by=()) if isinstance(made, Cut) else made
 
     def mutant(plan: Any, schemas: Any) -> Any:

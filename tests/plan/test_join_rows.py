@@ -16,7 +16,19 @@ from discreet.plan.analysis.join_rows import MOST_PAIRS, ROWS, rows_alike, with_
 from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import canonical, replay
 from discreet.plan.model.nodes import UNIT, Column, Question, Relation
-from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Select, children, cuts, tables
+from discreet.plan.model.relations import (
+    Cut,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Select,
+    children,
+    cuts,
+    shape,
+    tables,
+    with_children,
+)
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.select import parse
@@ -168,8 +180,8 @@ def test_rows_left_over_by_an_outer_join_multiply_with_a_third() -> None:
         ),
         (
             (
-                "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient ORDER BY day LIMIT 5) AS l"
-                " ON TRUE"
+                "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient ORDER BY day LIMIT 5) "
+                "AS l ON TRUE"
             ),
             [("visits", 1000)],
         ),
@@ -293,7 +305,7 @@ def test_cuts_are_made_once() -> None:
 def _wider(relation: Relation) -> Relation:
     """A plan that somebody made, with cuts of their own."""
     inner = [_wider(child) for child in children(relation)]
-    made = join_rows.with_children(relation, inner)
+    made = with_children(relation, inner)
     return Cut(source=made.source, by=(), rows=10**9) if isinstance(made, Cut) else made
 
 
@@ -365,11 +377,11 @@ def test_nobody_has_more_rows_than_the_plan_says(rows: str) -> None:
     engine.register("wards", [{"ward": "AAB"[i % 3], "floor": i} for i in range(4)], types["wards"])
     for part in inside(source):
         found = gather(part, engine._rows, types)
-        if isinstance(part, Join) and UNIT in join_rows.shape(part, types):
+        if isinstance(part, Join) and UNIT in shape(part, types):
             sides = [len(gather(child, engine._rows, types)) for child in children(part)]
             assert len(found) <= max(64, *sides)
-        for names in ((), *((name,) for name in join_rows.shape(part, types)), tuple(join_rows.shape(part, types))):
-            most = rows_alike(part, names) if UNIT in join_rows.shape(part, types) else None
+        for names in ((), *((name,) for name in shape(part, types)), tuple(shape(part, types))):
+            most = rows_alike(part, names) if UNIT in shape(part, types) else None
             alike = Counter(tuple(row[name] for name in names) for row in found)
             assert most is None or max(alike.values(), default=0) <= most
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key, partial, singledispatch
+from itertools import pairwise
 from typing import Any
 
 from discreet.engines.base import steps
@@ -130,11 +131,16 @@ def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
 
 def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
     exponent, low, high = fold.grid
-    total = sum(steps(value, exponent, low, high) or 0 for value in values)
-    if not values or not INT_LOW <= total <= INT_HIGH:
+    return _scaled(fold, sum(steps(value, exponent, low, high) or 0 for value in values), len(values))
+
+
+def _scaled(fold: Fold | Window, total: int, count: int) -> Value:
+    """A sum of steps, or the mean of so many of them."""
+    exponent, _, _ = fold.grid
+    if not count or not INT_LOW <= total <= INT_HIGH:
         return None
     if fold.kind == "mean":
-        return float(total) / len(values) * 2.0**exponent
+        return float(total) / count * 2.0**exponent
     return total if fold.type is Type.INT else float(total) * 2.0**exponent
 
 
@@ -225,15 +231,19 @@ def _is_known(row: Row, on: Sequence[Expression]) -> bool:
 
 @gather.register
 def _(relation: Cut, tables: Tables, declared: Declared) -> list[Row]:
+    return first_rows(relation, shape(relation.source, declared), gather(relation.source, tables, declared))
+
+
+def first_rows(relation: Cut, columns: Mapping[str, Type], rows: Iterable[Row]) -> list[Row]:
+    """Returns at most so many rows of each unit; rows that are nobody's are left out."""
     own: dict[Value, list[Row]] = defaultdict(list)
-    for row in gather(relation.source, tables, declared):
+    for row in rows:
         if row[UNIT] is not None:
             own[row[UNIT]].append(row)
-    columns, salt = shape(relation.source, declared), Salt(relation.salt)
-    kept = {unit: rows for unit, rows in own.items() if len(rows) <= relation.rows}
-    for unit in own.keys() - kept.keys():
-        kept[unit] = sorted(own[unit], key=partial(_cut_order, relation, columns, salt))[: relation.rows]
-    return [row for rows in kept.values() for row in rows]
+    order = partial(_cut_order, relation, columns, Salt(relation.salt))
+    few = [row for theirs in own.values() if len(theirs) <= relation.rows for row in theirs]
+    many = [sorted(theirs, key=order)[: relation.rows] for theirs in own.values() if len(theirs) > relation.rows]
+    return [*few, *(row for theirs in many for row in theirs)]
 
 
 def _cut_order(relation: Cut, columns: Mapping[str, Type], salt: Salt, row: Row) -> list[Any]:
@@ -276,20 +286,69 @@ def places(window: Window, rows: Sequence[Row], columns: Sequence[str]) -> list[
 
 
 def _values(window: Window, rows: Sequence[Row]) -> Iterator[Value]:
-    """The values of rows of one group, which are in order."""
+    """The values of rows of one group, which are in order; one person may have very many."""
     last = _last_peers(window, rows)
-    firsts = sorted({0, *(place + 1 for place in last)})
+    folds = _folds(window, rows, last) if window.kind in _FOLDED else []
+    first, peers = 0, 0
     for place in range(len(rows)):
+        if place == 0 or last[place - 1] < place:
+            first, peers = place, peers + 1
         if window.kind == "row_number":
             yield place + 1
         elif window.kind == "rank":
-            yield max(first for first in firsts if first <= place) + 1
+            yield first + 1
         elif window.kind == "dense_rank":
-            yield sum(first <= place for first in firsts)
-        elif window.kind in ("lag", "lead", "first", "last"):
-            yield _elsewhere(window, rows, place)
+            yield peers
+        elif window.kind in _FOLDED:
+            yield folds[place]
         else:
-            yield folded(window, rows[: last[place] + 1] if window.order else rows)
+            yield _elsewhere(window, rows, place)
+
+
+_FOLDED = ("count", "count_values", "sum", "mean", "min", "max")
+
+
+def _folds(window: Window, rows: Sequence[Row], last: Sequence[int]) -> list[Value]:
+    """Folds over all rows, or, in an order, over those up to each row and its equals, added up as rows come."""
+    if not window.order:
+        return [folded(window, rows)] * len(rows)
+    found: list[Value] = []
+    so_far, argument = _SoFar(window), window.argument
+    for start, end in pairwise([-1, *sorted(set(last))]):
+        for row in rows[start + 1 : end + 1]:
+            so_far.add(None if argument is None else evaluate(argument, row))
+        found += [so_far.value()] * (end - start)
+    return found
+
+
+class _SoFar:
+    """A fold over values that come one by one."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._rows = self._count = self._total = 0
+        self._extreme: Any = None
+
+    def add(self, value: Any) -> None:
+        self._rows += 1
+        if value is None:
+            return
+        self._count += 1
+        if self._window.kind in ("sum", "mean"):
+            self._total += steps(value, *self._window.grid) or 0
+        elif self._window.kind in ("min", "max"):
+            choose = min if self._window.kind == "min" else max
+            self._extreme = value if self._extreme is None else choose(self._extreme, value)
+
+    def value(self) -> Value:
+        if self._window.argument is None or self._window.kind == "count":
+            return self._rows
+        if self._window.kind == "count_values":
+            return self._count
+        if self._window.kind in ("sum", "mean"):
+            return _scaled(self._window, self._total, self._count)
+        found: Value = self._extreme
+        return found
 
 
 def _elsewhere(window: Window, rows: Sequence[Row], place: int) -> Value:

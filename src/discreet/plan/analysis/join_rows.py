@@ -326,14 +326,14 @@ class _Cutter:
     def _joined(self, join: Join, conditions: Conditions, by: Conditions, rows: int | None, *, top: bool) -> Relation:
         """The join with its sides cut to so many rows, where they multiply; None if they do not."""
         on = self._on(join)
-        pairs = () if not has_people(join.right, self._declared) else on
+        meets_few = self._met(join) is not None
+        met_by_few = not meets_few and self._met_by_right(join, top=top) is not None
+        pairs = () if meets_few or met_by_few else on  # one side is whole: the other need not keep what matches
         left = (*self._of(join.left, conditions), *(() if join.outer else _present(a for a, _ in on)))
         right = () if join.outer else self._of(join.right, conditions)
         right = (*right, *_present(b for _, b in on))
         by_left = (*(a for a, _ in pairs), *self._of(join.left, by))
         by_right = (*(b for _, b in pairs), *self._of(join.right, by))
-        meets_few = self._met(join) is not None
-        met_by_few = not meets_few and self._met_by_right(join, top=top) is not None
         return replace(
             join,
             left=self._side(join.left, left, by_left, None if met_by_few else rows),
