@@ -102,8 +102,8 @@ repeats nothing.
 the values that the join compares, the same in both tables: of a person with too many rows, the same days, orders or visits stay on both sides of a join on these.
 In a LEFT JOIN, a row of the left may lose its matches to the cut and is shown without one.
 
-**What is not cut.** A SELECT that puts rows of each person together (GROUP BY the id, or the id and all that is compared), DISTINCT, ORDER BY ... LIMIT 1 in LATERAL, IN and EXISTS: they repeat no row. A condition in
-EXISTS, or a subquery, that compares rows in other ways than by `=` looks at pairs of rows, which are joined rows.
+**What is not cut.** A SELECT that puts rows of each person together (GROUP BY the id, or the id and all that is compared), DISTINCT, ORDER BY ... LIMIT 1 in LATERAL, IN and EXISTS: they repeat no row. EXISTS with one
+condition like `b.day < a.day` looks at all rows, too; with other conditions than `=`, EXISTS and subqueries look at pairs of rows, which are joined rows.
 
 """
 

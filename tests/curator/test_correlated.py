@@ -204,19 +204,44 @@ def test_what_is_written_twice_is_read_once() -> None:
 
 def test_rows_are_read_a_second_time_and_not_a_fourth() -> None:
     """Each subquery that compares more than equalities reads the rows outside again, as they were at first."""
-    inner = "EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.result < v.age + {})"
-    counts = []
-    for count in (1, 2, 6):
-        sql = COUNT.format(" AND ".join(inner.format(i) for i in range(count)))
-        counts.append(str(parse(sql, schemas(Limits(1, 1))).source).count("name='visits'"))
-    assert counts == [2, 3, 7]
+    inner = "EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.result {} v.age + {})"
+
+    def reads(sign: str, count: int) -> int:
+        sql = COUNT.format(" AND ".join(inner.format(sign, i) for i in range(count)))
+        return str(parse(sql, schemas(Limits(1, 1))).source).count("name='visits'")
+
+    assert [reads("<>", count) for count in (1, 2, 6)] == [2, 3, 7]
+    assert {reads(sign, count) for sign in ("<", "<=", ">", ">=") for count in (1, 6)} == {1}  # the least, or most, is
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
+def test_whether_a_value_is_beyond_others_is_told_by_the_largest_or_smallest(sign: str) -> None:
+    """As pairs of rows tell it, which an OR asks for: NULL is beyond nothing, on both sides of the sign."""
+    rows = {
+        "people": [{"id": who, "x": x} for who in range(4) for x in (None, 1, 2, 3)],
+        "things": [{"id": who, "y": y} for who, values in enumerate(([], [None], [2], [None, 1, 3])) for y in values],
+    }
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(3))
+    for name, value in (("people", "x"), ("things", "y")):
+        declared: Any = {"unit": "id", "account": "people", "types": {"id": "int", value: "int"}, "max_rows": 9}
+        curator.protect(rows[name], name=name, budget=Budget(epsilon=10**9), bounds={value: (0, 9)}, **declared)
+    for condition in (f"t.y {sign} p.x", f"p.x {sign} t.y + 0"):
+        counts = []
+        for written in (condition, f"({condition} OR p.x > 9)"):
+            for word in ("", "NOT "):
+                exists = f"{word}EXISTS (SELECT 1 FROM things AS t WHERE t.id = p.id AND {written})"
+                counts.append(
+                    curator.ask(f"SELECT COUNT(*) AS n FROM people AS p WHERE {exists}", epsilon=10**6)[0]["n"]
+                )
+        assert counts[:2] == counts[2:]
+        assert sum(counts[:2]) == 16
 
 
 def test_selects_that_double_end_soon() -> None:
     """Each level reads the one inside it twice: thirty would be a thousand million tables."""
     text = "visits"
     for _ in range(12):
-        exists = "EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.result < v.age)"
+        exists = "EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.result <> v.age)"
         text = f"(SELECT v.patient, v.age FROM {text} AS v WHERE {exists})"
     with pytest.raises(UnsupportedQuery) as refused:
         parse(f"SELECT COUNT(*) AS n FROM {text} AS t", schemas(Limits(1, 1)))

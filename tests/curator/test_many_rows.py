@@ -226,7 +226,11 @@ ASKED = {
     ),
     "exists": (
         "SELECT COUNT(*) AS n FROM v AS a WHERE EXISTS (SELECT 1 FROM v AS b WHERE b.patient = a.patient "
-        "AND b.day > a.day)"
+        "AND b.day <> a.day)"
+    ),
+    "exists before": (
+        "SELECT COUNT(*) AS n FROM v AS a WHERE EXISTS (SELECT 1 FROM v AS b WHERE b.patient = a.patient "
+        "AND b.day < a.day)"
     ),
     "union": (
         "WITH u AS (SELECT patient, day FROM v UNION ALL SELECT patient, day FROM v) "
@@ -332,7 +336,8 @@ def test_sides_that_answer_whether_there_is_a_row_are_whole() -> None:
         same = f"SELECT COUNT(*) AS n FROM v AS a WHERE EXISTS ({there})"
         folded = "(SELECT patient, COUNT(*) AS k FROM v GROUP BY patient) AS f"
         most = f"SELECT COUNT(*) AS n FROM v AS a JOIN {folded} ON f.patient = a.patient WHERE f.k = 5000"
-        for sql, expected in ((same, 5010), (most, 5000)):
+        earlier = same.replace("b.day = a.day", "b.day < a.day")
+        for sql, expected in ((same, 5010), (earlier, 4999), (most, 5000)):
             found = counts(sql)
             assert abs(found[0]["n"] - expected) <= (found[0]["n_high"] - found[0]["n_low"])
             assert not any("joined table" in note for note in found.notes)

@@ -68,8 +68,13 @@ def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) 
 
 
 def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooked) -> None:
-    """Also those with a key, and those that follow from others; nothing is read, and nothing is written."""
+    """Also those with a key, and those that follow from others; nothing is read, and nothing is written.
+
+    Joins of protected tables were answered from all of their rows, and are asked anew.
+    """
     for asked, rows in zip(ANSWERED, EXPECTED["answers"], strict=True):
+        if _joins_people(asked):
+            continue
         again = asked.ask(curator)
         assert (old_book.told(again), again.replayed, again.private) == (rows, True, True), asked.sql
         assert again.cost.is_zero
@@ -78,6 +83,20 @@ def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooke
     assert (old_book.model(model), model.replayed_) == (EXPECTED["fit"], True)
     assert engine.reads == 0
     assert str(curator.verify()) == EXPECTED["head"]
+
+
+def _joins_people(asked: Asked) -> bool:
+    return "JOIN stays" in asked.sql
+
+
+def test_joins_from_before_are_answered_anew(curator: Curator, engine: Hooked) -> None:
+    (joined,) = filter(_joins_people, ANSWERED)
+    before = charges(curator)
+    found = joined.ask(curator)
+    assert not found.replayed
+    assert (engine.reads, charges(curator)) == (1, before + 1)
+    assert any("of each joined table" in note for note in found.notes)
+    assert joined.ask(curator).replayed
 
 
 def test_answers_without_their_keys_are_found_as_well(curator: Curator, engine: Hooked) -> None:

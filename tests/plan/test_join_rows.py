@@ -128,6 +128,7 @@ BY_DAY = "(SELECT person, day, COUNT(*) AS k FROM labs GROUP BY person, day) AS 
         ),
         "visits WHERE patient IN (SELECT person FROM labs)",
         "visits AS v WHERE NOT EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.day = v.day)",
+        "visits AS v WHERE EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.day < v.day)",
         "visits AS v WHERE v.ward = 'A' OR EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient)",
         "visits AS v WHERE (SELECT COUNT(*) FROM labs AS l WHERE l.person = v.patient) > 1",
         "(SELECT patient FROM visits UNION ALL SELECT person FROM labs) AS u",
@@ -190,7 +191,7 @@ def test_rows_left_over_by_an_outer_join_multiply_with_a_third() -> None:
             [("labs", 1000), ("visits", 1000)],
         ),
         (
-            "visits AS v WHERE EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.day < v.day)",
+            "visits AS v WHERE EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient AND l.day <> v.day)",
             [("labs", 1000), ("visits", 1000)],
         ),
         (

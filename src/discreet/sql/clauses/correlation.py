@@ -5,6 +5,9 @@ are what a join compares. For other conditions the rows outside are numbered per
 joined with a second reading of the numbered ones, and each pair that satisfies the conditions keeps the number. Rows
 are numbered in the order of what the conditions read of them, so that a number means the same values in both readings,
 whatever else a row holds. All of this is made of relations that keep one person's rows together.
+
+Pairs of rows are joined rows, and cut as such. EXISTS with one comparison such as b.day < a.day needs none: there is
+such a row if the smallest value inside is one.
 """
 
 from __future__ import annotations
@@ -49,12 +52,23 @@ class Correlation:
         outside: the same, with a number beside each row where pairs compare it.
         inside: after the conditions of their SELECT.
         pairs: expressions of a row outside and of a row inside; without what only says whose rows they are.
+        beyond: a comparison that holds for a row inside as well, where nothing but this is asked for.
     """
 
     rows: Origin
     outside: Origin
     inside: Origin
     pairs: Pairs
+    beyond: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """That an expression of a row inside is less than one of a row outside, or more, or equal as well."""
+
+    function: str
+    inside: Expression
+    outside: Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +92,7 @@ def correlated(
     node: exp.Expr,
     *,
     numbered: bool = False,
+    existence: bool = False,
 ) -> Correlation:
     """Returns which rows inside belong to which rows outside.
 
@@ -88,6 +103,7 @@ def correlated(
         conditions: that filter, which may name columns of both.
         node: the subquery.
         numbered: whether rows outside are told apart, even if equalities are all there is.
+        existence: whether all that counts is if there is a row inside.
 
     Raises:
         UnsupportedQuery: if the conditions do not say that both rows are of one person.
@@ -103,6 +119,9 @@ def correlated(
     others = [part for part, pair in equal if pair is None]
     if not others and not numbered and not inside.schema.public:
         return Correlation(rows=rows, outside=rows, inside=kept, pairs=told)
+    beyond = _comparison(reader, rows, inside, others[0]) if existence and len(others) == 1 else None
+    if beyond is not None and not inside.schema.public:
+        return Correlation(rows=rows, outside=rows, inside=kept, pairs=told, beyond=beyond)
     return _numbered(reader, outside, kept, told, others)
 
 
@@ -113,6 +132,33 @@ def _outer(node: exp.Expr, scope: Scope) -> Iterator[exp.Column]:
         for column in node.find_all(exp.Column)
         if isinstance(column.this, exp.Identifier) and MARK not in column.meta and not scope.knows(column)
     )
+
+
+_FLIPPED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+_COMPARED: dict[type[exp.Expr], str] = {
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+}
+
+
+def _comparison(reader: From, rows: Origin, inside: Origin, part: exp.Expr) -> Comparison | None:
+    """What a condition compares of a row inside and of a row outside; None if it is no plain comparison of both."""
+    function = _COMPARED.get(type(part))
+    if function is None or part.find(exp.Query) is not None:
+        return None
+    scope, own = inside.scope(reader.source), rows.scope(reader.source)
+    sides = ((part.this, part.expression, function), (part.expression, part.this, _FLIPPED[function]))
+    for one, other, meant in sides:
+        there = [column for column in other.find_all(exp.Column) if isinstance(column.this, exp.Identifier)]
+        if not any(_outer(one, scope)) and there and len(there) == len(list(_outer(other, scope))):
+            first, second = reader.alike((read(one, scope), read(other, own)), part)
+            return Comparison(meant, first, second) if first.type in _ORDERED else None
+    return None
+
+
+_ORDERED = (Type.INT, Type.FLOAT, Type.DATE, Type.TIMESTAMP)
 
 
 def _declared(reader: From) -> dict[str, dict[str, Type]]:
@@ -197,10 +243,33 @@ def attached(reader: From, found: Correlation, tree: exp.Select, prefix: str, *,
         outer = True
     else:
         right, outputs = _first(reader, found, tree, prefix)
+    join = Join(left=found.outside.relation, right=right, on=_on(found, prefix), outer=outer)
+    return reader.made(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
+
+
+def reached(reader: From, found: Correlation, compared: Comparison, name: str) -> Origin:
+    """Returns the rows outside with a column that tells which of them a value inside is beyond.
+
+    The smallest or largest value inside is, if any is.
+    """
+    smallest = compared.function.startswith("less")
+    fold = Fold(name="#most", kind="min" if smallest else "max", type=compared.inside.type, argument=compared.inside)
+    keys = tuple(Output(f"#k{i}", b) for i, (_, b) in enumerate(found.pairs))
+    most = Column(f"{name}#most", fold.type)
+    columns = [Output(_key(name, i), Column(key.name, key.expression.type)) for i, key in enumerate(keys)]
+    right = Select(
+        PerUnit(found.inside.relation, keys, (fold,)), (*columns, Output(most.name, Column(fold.name, fold.type)))
+    )
+    join = Join(left=found.outside.relation, right=right, on=_on(found, name), outer=True)
+    is_there = call("coalesce", call(compared.function, most, compared.outside), Literal(False, Type.BOOL))
+    return reader.made(Select(join, (*own_columns(found.rows), Output(name, is_there))), found.rows.names)
+
+
+def _on(found: Correlation, prefix: str) -> Pairs:
+    """What rows outside and what was made of rows inside are equal in, and that they are one person's."""
     whose = Column(UNIT, found.outside.schema.columns[UNIT].type)
     on = [(a, Column(_key(prefix, i), a.type)) for i, (a, _) in enumerate(found.pairs)]
-    join = Join(left=found.outside.relation, right=right, on=(*on, (whose, whose)), outer=outer)
-    return reader.made(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
+    return (*on, (whose, whose))
 
 
 def own_columns(found: Origin) -> list[Output]:

@@ -16,7 +16,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Literal, Output
 from discreet.plan.model.relations import Marked, Select
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns
+from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns, reached
 from discreet.sql.clauses.from_clause import From, Origin, conjuncts, is_correlated
 from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
 from discreet.sql.functions import only, read
@@ -120,6 +120,9 @@ class _Marks:
         if exact and own is not None:
             self._membership(found, own, name)
             return Column(name, Type.BOOL)
+        if found.beyond is not None:
+            self.found = reached(self.reader, found, found.beyond, name)
+            return Column(name, Type.BOOL)
         pairs = [*found.pairs, *([] if own is None else [own])]
         mark = Marked(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
         columns = (*own_columns(found.rows), Output(name, Column(name, Type.BOOL)))
@@ -153,7 +156,8 @@ class _Marks:
         """What belongs to each row; for IN also what is compared."""
         only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
         outside = Outside(rows=self.found, again=self._first)
-        tree, found = rows_for_each(self.reader, outside, tree, node, numbered=numbered)
+        existence = isinstance(node, exp.Exists)
+        tree, found = rows_for_each(self.reader, outside, tree, node, numbered=numbered, existence=existence)
         if not isinstance(node, exp.In):
             return found, None
         if len(tree.expressions) != 1:
@@ -222,13 +226,19 @@ def _check_value(reader: From, tree: exp.Select, node: exp.Expr) -> None:
 
 
 def rows_for_each(
-    reader: From, outside: Outside, tree: exp.Select, node: exp.Expr, *, numbered: bool = False
+    reader: From,
+    outside: Outside,
+    tree: exp.Select,
+    node: exp.Expr,
+    *,
+    numbered: bool = False,
+    existence: bool = False,
 ) -> tuple[exp.Select, Correlation]:
     """Reads the rows of a SELECT that belong to each row outside; its own subqueries are columns then."""
     inside = reader.within(tree)
     found, conditions = inside.read(tree)
     tree, found, conditions = marked(inside, tree, found, conditions)
-    return tree, correlated(inside, outside, found, conditions, node, numbered=numbered)
+    return tree, correlated(inside, outside, found, conditions, node, numbered=numbered, existence=existence)
 
 
 def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[exp.Expr]]:
