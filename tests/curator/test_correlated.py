@@ -217,9 +217,10 @@ def test_rows_are_read_a_second_time_and_not_a_fourth() -> None:
 @pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
 def test_whether_a_value_is_beyond_others_is_told_by_the_largest_or_smallest(sign: str) -> None:
     """As pairs of rows tell it, which an OR asks for: NULL is beyond nothing, on both sides of the sign."""
+    values: tuple[tuple[int | None, ...], ...] = ((), (None,), (2,), (None, 1, 3))
     rows = {
         "people": [{"id": who, "x": x} for who in range(4) for x in (None, 1, 2, 3)],
-        "things": [{"id": who, "y": y} for who, values in enumerate(([], [None], [2], [None, 1, 3])) for y in values],
+        "things": [{"id": who, "y": y} for who, theirs in enumerate(values) for y in theirs],
     }
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(3))
     for name, value in (("people", "x"), ("things", "y")):

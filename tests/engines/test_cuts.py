@@ -101,11 +101,8 @@ def load(bench: Bench, seed: int) -> None:
 
 def columns(source: Relation) -> tuple[Expression, ...]:
     """All columns that can be a group's key: the kept rows themselves, but for doubles."""
-    names = {**LEFT, **RIGHT, "k": N, "n": N}
-    found = memory_of(0).read(replace(reading(source), keys=()))
-    assert found is not None
-    from_shape = shape(source, {"v": LEFT, "p": RIGHT})
-    return tuple(Column(name, kind) for name, kind in from_shape.items() if kind is not F and name in names)
+    kinds = shape(source, {"v": LEFT, "p": RIGHT})
+    return tuple(Column(name, kind) for name, kind in kinds.items() if kind is not F and name != UNIT)
 
 
 def memory_of(seed: int, *, turned: bool = False) -> Memory:

@@ -26,6 +26,9 @@ interchangeable for this reading. Of n rows, more than `rows`, the one in place 
 
 which holds for exactly `rows` of them, evenly spaced in their order, and for every place equally often as ranks vary.
 
+Cuts. Before a join, a unit's rows on one side are ordered by rank(unit, value) of what the join compares, then by
+rank(unit, all columns), and the first ones are kept; `plan.model.relations.Cut` has the whole order.
+
 Neither is a claim of randomness: no privacy is credited to the choice, only that it depends on one unit's rows alone.
 """
 
