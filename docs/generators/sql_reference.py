@@ -95,7 +95,7 @@ sets the noise.
 
 {table}
 More tables are refused, before anything is charged: {MOST_PAIRS:,} joined rows of a person is the most. A public table in which several rows agree in what the join compares counts with the largest number
-of such rows, as they were when it was declared; then fewer rows of the other tables may be used: 500 each of two tables, if a public one repeats rows twice. A public table in which no two rows agree
+of such rows, as they were when it was declared; then fewer rows of the other tables may be used: 500 each of two tables, if a public one repeats rows twice. Branches of UNION ALL share the most, too. A public table in which no two rows agree
 repeats nothing.
 
 **Which rows stay.** Conditions that read one table alone are true of the rows that are cut, and rows without a value to compare are left out. Rows stay by a secret rank of the person and of

@@ -215,6 +215,20 @@ def test_rows_left_over_by_an_outer_join_multiply_with_a_third() -> None:
             ),
             [("visits", 1000), ("labs", 1000)],
         ),
+        (
+            (
+                f"(SELECT v.patient FROM {JOINED} UNION ALL SELECT v.patient FROM {JOINED} UNION ALL SELECT v.patient "
+                f"FROM {JOINED}) AS u"
+            ),
+            [("visits", 500), ("labs", 500)] * 3,
+        ),
+        (
+            (
+                "visits AS v JOIN LATERAL (SELECT day FROM labs AS l WHERE person = v.patient ORDER BY day LIMIT 1001)"
+                " AS l ON TRUE"
+            ),
+            [("visits", 1000), ("labs", 1000)],
+        ),
         ("visits AS v JOIN wards AS w ON v.ward = w.ward", [("visits", 1000)]),
         (f"{JOINED} JOIN wards AS w ON v.ward = w.ward", [("visits", 500), ("labs", 500)]),
         (f"{JOINED} JOIN names AS w ON v.ward = w.ward", [("visits", 1000), ("labs", 1000)]),

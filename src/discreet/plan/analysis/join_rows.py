@@ -10,6 +10,8 @@ tables that multiply, public tables in which up to m_1, m_2, ... rows agree in w
 unit has at most m_1 m_2 ... c^n joined rows. The cut is the largest of `ROWS` for which that is at most `MOST_PAIRS`: a
 function of the question and of public tables. If there is none, the question is refused.
 
+*Branches of UNION ALL* add their rows up, and share `MOST_PAIRS` equally.
+
 *What does not multiply* is not cut. Of a side that is folded person by person and compared by all of its keys, each row
 of the other side meets one row; of the first k rows of each place (ORDER BY ... LIMIT k), it meets k. IN and EXISTS ask
 whether there is a row, and repeat none. If one table is left, and no public row is repeated, there are no more joined
@@ -205,9 +207,15 @@ _ONE = _Size(1, 1)
 
 @dataclass(frozen=True, slots=True)
 class _Cutter:
-    """Puts cuts into relations."""
+    """Puts cuts into relations.
+
+    Args:
+        schemas: the declared tables by name.
+        branches: how many relations add their rows up.
+    """
 
     schemas: Schemas
+    branches: int = 1
 
     @property
     def _declared(self) -> Declared:
@@ -232,7 +240,8 @@ class _Cutter:
 
     @rows.register
     def _(self, relation: Union, conditions: Conditions) -> Relation:
-        return Union(tuple(self.rows(source, conditions) for source in relation.sources))
+        inside = replace(self, branches=max(self.branches, _branches(relation)))
+        return Union(tuple(inside.rows(source, conditions) for source in relation.sources))
 
     @rows.register
     def _(self, relation: Matched | Marked, conditions: Conditions) -> Relation:
@@ -256,7 +265,8 @@ class _Cutter:
 
     def _most(self, size: _Size, join: Join) -> int | None:
         """To how many rows tables are cut; None if nothing multiplies."""
-        found = next((rows for rows in ROWS if size.factor * rows**size.tables <= MOST_PAIRS), None)
+        most = MOST_PAIRS // self.branches
+        found = next((rows for rows in ROWS if size.factor * rows**size.tables <= most), None)
         if found is not None:
             return None if size in (_ONE, _Size(0, size.factor)) else found
         people = called(self.schemas[next(name for name in tables(join) if not self.schemas[name].public)])
@@ -280,7 +290,7 @@ class _Cutter:
 
     def _side_size(self, side: Relation) -> _Size:
         core = _core(side)
-        few = rows_alike(side, ())
+        few = _few(side, ())
         if few is not None:
             return _Size(0, few)
         return self._size(core, top=False) if isinstance(core, Join) else _ONE
@@ -289,7 +299,7 @@ class _Cutter:
         """How many rows of the right a row of the left meets at most; None if only a cut says it."""
         names = {b.name for _, b in self._on(join) if isinstance(b, Column)}
         if has_people(join.right, self._declared):
-            return rows_alike(join.right, names)
+            return _few(join.right, names)
         return 1 if join.single else max(1, self._repeated(join.right, names))
 
     def _met_by_right(self, join: Join, *, top: bool) -> int | None:
@@ -299,7 +309,7 @@ class _Cutter:
         """
         if join.outer and not top:
             return None
-        return rows_alike(join.left, {a.name for a, _ in self._on(join) if isinstance(a, Column)})
+        return _few(join.left, {a.name for a, _ in self._on(join) if isinstance(a, Column)})
 
     def _repeated(self, relation: Relation, names: Collection[str]) -> int:
         """How many rows of a public relation agree in columns at most, as its tables were when they were registered."""
@@ -341,7 +351,7 @@ class _Cutter:
         )
 
     def _side(self, side: Relation, conditions: Conditions, by: Conditions, rows: int | None) -> Relation:
-        if rows is None or rows_alike(side, ()) is not None:
+        if rows is None or _few(side, ()) is not None:
             return self.rows(side, conditions)
         core = _core(side)
         if isinstance(core, Join):
@@ -363,6 +373,18 @@ class _Cutter:
         if not isinstance(side, Join):
             raise InternalError("Only joins have sides.")
         return self._joined(side, conditions, by, rows, top=False)
+
+
+def _few(relation: Relation, names: Collection[str]) -> int | None:
+    """How many rows of a unit agree in columns, if that is known to be no more than a cut leaves."""
+    found = rows_alike(relation, names)
+    return found if found is not None and found <= ROWS[0] else None
+
+
+def _branches(relation: Relation) -> int:
+    if isinstance(relation, Select | Cut):
+        return _branches(relation.source)
+    return sum(_branches(source) for source in relation.sources) if isinstance(relation, Union) else 1
 
 
 def _core(relation: Relation) -> Relation:
