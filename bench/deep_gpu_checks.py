@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import TensorDataset
 
-from discreet.deep import Trainer
+from discreet.deep import Trainer, model_check
 from discreet.errors import InvalidParameter
-from tests.deep.mixing_models import HONEST, MIXING, Case, Cells, mlp, plain
-from tests.deep.small_models import gradients, loop, seeded, values
+from tests.deep.mixing_models import HONEST, MIXING, Case, mlp, plain
+from tests.deep.small_models import Cells, gradients, loop, seeded, values
 
 Result = tuple[bool, str]
 STEPS = 2
@@ -77,11 +77,27 @@ def train(case: Case, setting: Setting, **changed: Any) -> tuple[Trainer, nn.Mod
 
 def accepted(case: Case, setting: Setting) -> Result:
     began = time.perf_counter()
+    margins: dict[float, float] = {}
+    honest = model_check._close
+
+    def measured(one: Tensor, other: Tensor, tolerance: float) -> bool:
+        """Notes the largest difference as a share of what is allowed."""
+        near = (one - other).abs() / (one.abs() + model_check._FLOOR * one.abs().amax() + 1e-30)
+        margins[tolerance] = max(margins.get(tolerance, 0.0), float(near.nan_to_num().max()))
+        return honest(one, other, tolerance)
+
+    model_check._close = measured
     try:
         trainer, _ = train(case, setting)
     except InvalidParameter as refused:
-        return False, f"refused: {refused}"
-    return trainer.taken == STEPS, f"{time.perf_counter() - began:.1f} s"
+        return False, f"refused, differences {_told(margins)}: {refused}"
+    finally:
+        model_check._close = honest
+    return trainer.taken == STEPS, f"{time.perf_counter() - began:.1f} s, differences {_told(margins)}"
+
+
+def _told(margins: dict[float, float]) -> str:
+    return ", ".join(f"{found:.0e} of {most:.0e}" for most, found in margins.items())
 
 
 def refused(case: Case, setting: Setting) -> Result:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from tests.deep.small_models import Recurrent, Summed, Tied, seeded, values
+from tests.deep.small_models import Cells, Recurrent, Summed, Tied, UsesTwo, seeded, values
 
 ROWS = 12
 
@@ -133,7 +133,8 @@ class Words(nn.Module):
             words = words[:, : int(lengths.max())]
         divisor = lengths.max().expand(len(words)) if self.over == "longest" else (words != 0).sum(1)
         known = self.table(words) * (words != 0)[..., None]
-        return self.out(known.sum(1) / divisor.clamp(min=1)[:, None])
+        mean = known.sum(1) / divisor.clamp(min=1)[:, None]
+        return self.out(mean - 1e-9 * mean.mean(0) if self.over == "share" else mean)
 
 
 class Packed(nn.Module):
@@ -334,10 +335,12 @@ def turned(net: Any, batch: Any) -> Tensor:
 
 
 MIXING: dict[str, Case] = {
+    "outliers cut at the batch": before(lambda x: torch.minimum(x, 50 * x.abs().median())),
     "standardised batch": before(lambda x: (x - x.mean()) / x.std()),
     "centred batch": before(lambda x: x - x.mean()),
     "centred columns": before(lambda x: x - x.mean(0)),
     "a small share of the mean": before(lambda x: x - 1e-6 * x.mean(0)),
+    "a small share of numbers": before(lambda x: x - 1e-6 * torch.nan_to_num(x).mean(0)),
     "a detached mean": before(lambda x: x - x.detach().mean(0)),
     "a mean without NaN": before(lambda x: x - torch.nanmean(x, 0)),
     "a mean of numbers": before(lambda x: x - torch.nan_to_num(x).mean(0)),
@@ -360,6 +363,8 @@ MIXING: dict[str, Case] = {
     "sorted between layers": between(sorted_by_first),
     "centred between layers": between(lambda x: x - x.mean(0)),
     "a tiny share between layers": between(lambda x: x - 1e-9 * x.mean(0)),
+    "a tiny share of numbers between layers": between(lambda x: x - 1e-9 * torch.nan_to_num(x).mean(0)),
+    "a tiny share of the second example": between(lambda x: x - 1e-9 * x[1 % len(x)]),
     "largest between layers": between(lambda x: x / x.detach().abs().amax()),
     "dropped channels of the batch": between(lambda x: x * (x.detach().mean(0) > 0)),
     "attention across the batch": Case(AcrossBatch, plain),
@@ -385,6 +390,7 @@ MIXING: dict[str, Case] = {
     "less the detached least": losses(lambda each: each * (each.detach() - each.detach().min() + 1)),
     "sorted losses": losses(lambda each: each.sort().values),
     "sorted by length": Case(lambda: Words("sorted"), plain, texts),
+    "a tiny share of other texts": Case(lambda: Words("share"), plain, texts),
     "divided by the longest text": Case(lambda: Words("longest"), plain, texts),
     "divided by the longest mask": Case(lambda: Masked("longest"), of_masked, masked),
     "a buffer": Case(lambda: Statistics("buffer"), plain),
@@ -399,44 +405,6 @@ MIXING: dict[str, Case] = {
 
 
 # -------------------------------------------------------------------------------------------------------- honest
-
-
-class Cells(nn.Module):
-    """A cell that is used at every time, and twice if so asked; all that it gives counts."""
-
-    def __init__(self, kind: Any, times: int = 1) -> None:
-        super().__init__()
-        self.cell, self.out, self.times = kind(4, 3), nn.Linear(3, 2), times
-
-    def forward(self, x: Tensor) -> Tensor:
-        state, total = None, 0
-        for time in range(x.shape[1]):
-            for _ in range(self.times):
-                state = self.cell(x[:, time], state)
-                total = total + sum(state if isinstance(state, tuple) else (state,))
-        return self.out(total)
-
-
-class TwoOutputs(nn.Module):
-    """A layer of its own parameters whose second output is made from the first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight, self.shift = nn.Parameter(torch.ones(6, 5)), nn.Parameter(torch.ones(5))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        first = torch.tanh(x @ self.weight)
-        return first, {"second": first * self.shift, "same": first}
-
-
-class UsesTwo(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.two, self.out = TwoOutputs(), nn.Linear(5, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        first, others = self.two(x)
-        return self.out(first + others["second"] * others["same"])
 
 
 def chances(net: Any, batch: Any) -> Tensor:

@@ -162,6 +162,44 @@ class Repeated(nn.Module):
         return x.flatten(1)
 
 
+class Cells(nn.Module):
+    """A cell that is used at every time, and twice if so asked; all that it gives counts."""
+
+    def __init__(self, kind: Any, times: int = 1) -> None:
+        super().__init__()
+        self.cell, self.out, self.times = kind(4, 3), nn.Linear(3, 2), times
+
+    def forward(self, x: Tensor) -> Tensor:
+        state, total = None, 0
+        for time in range(x.shape[1]):
+            for _ in range(self.times):
+                state = self.cell(x[:, time], state)
+                total = total + sum(state if isinstance(state, tuple) else (state,))
+        return self.out(total)
+
+
+class TwoOutputs(nn.Module):
+    """A layer of its own parameters whose second output is made from the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.shift = nn.Parameter(torch.ones(6, 5)), nn.Parameter(torch.ones(5))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        first = torch.tanh(x @ self.weight)
+        return first, {"second": first * self.shift, "same": first}
+
+
+class UsesTwo(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.two, self.out = TwoOutputs(), nn.Linear(5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, others = self.two(x)
+        return self.out(first + others["second"] * others["same"])
+
+
 def losses_of(out: Tensor) -> Tensor:
     """One loss for each example, with a gradient that depends on the outputs."""
     weights = torch.cos(torch.arange(out.shape[1], dtype=out.dtype))
@@ -261,6 +299,11 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "recurrent, tanh": (lambda: Recurrent(nn.RNN, num_layers=2), (5, 4)),
     "recurrent, relu": (lambda: Recurrent(nn.RNN, nonlinearity="relu", bias=False), (5, 4)),
     "recurrent, long memory": (lambda: Recurrent(nn.LSTM, num_layers=2, bidirectional=True, given=True), (5, 4)),
+    "cell": (lambda: Cells(nn.RNNCell), (2, 4)),
+    "cell, gates": (lambda: Cells(nn.GRUCell), (2, 4)),
+    "cell, long memory": (lambda: Cells(nn.LSTMCell), (2, 4)),
+    "cell that is used twice": (lambda: Cells(nn.LSTMCell, 2), (2, 4)),
+    "outputs that are made from outputs": (UsesTwo, (6,)),
     "recurrent, gates": (lambda: Recurrent(nn.GRU, num_layers=2, bidirectional=True, given=True), (5, 4)),
 }
 """Models of floats, and the shape of an example."""

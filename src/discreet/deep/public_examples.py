@@ -68,6 +68,11 @@ class PublicExamples:
         """Returns how many examples differ from each other in every respect that matters."""
         return len(_SCALES) if self._given is None else len(self._given)
 
+    @property
+    def has_floats(self) -> bool:
+        """Returns whether an example can be no number."""
+        return any(dtype.is_floating_point for _, dtype, _ in self._signature[1])
+
     def batch(self, kinds: Sequence[Kind]) -> Any:
         """Returns a batch with an example for each kind."""
         if self._given is not None:
