@@ -47,7 +47,8 @@ class Trainer:
     several is protected as a group. Losses that the loop computes are private: print none of them.
 
     Args:
-        model: with trainable parameters; frozen ones stay. Layers that mix examples are refused.
+        model: with trainable parameters; frozen ones stay. What mixes examples is refused (`deep.model_check`), and
+            so is what the model keeps from batch to batch, be it in the real run only.
         optimizer: of the model's parameters.
         data: a dataset with a length, whose examples are tensors and numbers of one shape.
         size: the public number of examples, or a guess; the sampling rate is batch_size / size.
@@ -60,11 +61,12 @@ class Trainer:
         bands: over how many steps noise is correlated, so that much of it cancels (`BandedNoise`); 1 is independent.
         noise: "exact" noise is drawn on the processor, "device" noise where the model is (`discreet.deep.device_noise`
             says what that promises); by default exact for a model on the processor, and of the device for others.
-        physical_batch: how many examples go through the model at once; 1 proves every rounding, slowly.
+        physical_batch: how many examples go through the model at once. 1 is slow, proves every rounding, and excludes
+            that one example changes the gradient of another, which for more can be checked only.
         scheduler: a learning-rate schedule, or anything else with `step()`, called after every step.
         average: an `AveragedModel`, or anything else with `update_parameters(model)`, called after every step.
-        example: a public example, or a list of three, if shapes must not be taken from the first one, or made-up
-            examples mean nothing to the model.
+        example: a public example, if shapes must not be taken from the first one; or a list of at least three that
+            differ, if made-up examples mean nothing to the model.
         checkpoint: a path where weights are kept, with the count of steps beside it; a run that was broken off goes on
             from there.
         save_every: how many steps lie between two checkpoints; None for an epoch.
@@ -192,7 +194,11 @@ class Trainer:
         return ApproxDP(accounting.epsilon(self.event, self.delta), self.delta)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yields public batches for a check of the model first, then the pieces of private ones, to the run's end."""
+        """Yields public batches for a check of the model first, then the pieces of private ones, to the run's end.
+
+        Raises:
+            InvalidParameter: if model or losses mix examples, before a private one is read.
+        """
         turn = self._turn = object()
         if self._check is not None:
             self._check.leave()  # a loop that was broken off by an error
@@ -245,7 +251,8 @@ class Trainer:
         When all pieces of a batch were taken, the noisy gradient is released and the optimizer makes its step.
 
         Raises:
-            InvalidParameter: if losses are averaged, or come a second time.
+            InvalidParameter: if losses are averaged, come a second time, or the model has changed its buffers or
+                frozen parameters, before the step is released.
         """
         if not self._waiting:
             raise InvalidParameter("losses", "without a batch", "to belong to the last batch", _FORGOTTEN)

@@ -48,7 +48,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         clipping: "flat", "per_layer" or "normalised", see `Flat`, `PerLayer`, `Normalised`.
         shape: of an example as the network takes it, such as (1, 28, 28); None for a vector.
         scaled: whether features are moved to [-1, 1]; else they are only clipped.
-        physical_batch: how many rows go through the network at once.
+        physical_batch: how many rows go through the network at once; 1 excludes that a network of your own mixes them.
         rows_per_unit: how many rows one person has at most; more than 1 needs more noise, and public classes.
         neighbours: "add_remove".
         random_state: None for secure noise, an int for a seed that protects nobody.
