@@ -84,9 +84,13 @@ def test_a_batch_that_is_refused_was_public() -> None:
 
     options: dict[str, Any] = {"size": 12, "delta": 1e-5, "epochs": 1, "batch_size": 12, "noise_multiplier": 1}
     with Trainer(net, torch.optim.SGD(net.parameters(), lr=0.1), Watched(), **options) as trainer:
-        with pytest.raises(InvalidParameter):
+
+        def train() -> None:
             for batch in trainer:
                 trainer.step(case.loss(lambda x: net(x - x.mean(0)), batch))
+
+        with pytest.raises(InvalidParameter):
+            train()
         assert (trainer.taken, asked) == (0, [0])  # the first one tells shapes
 
 

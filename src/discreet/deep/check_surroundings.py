@@ -156,7 +156,8 @@ class _Tolerant(TorchDispatchMode):
         if func is aten.binary_cross_entropy.default:
             return _cross_entropy(func, *args, **named)
         integers = func is aten._to_copy.default and not _floats(named.get("dtype"))
-        if integers or func.overloadpacket in _FUSSY or "linalg_" in func.overloadpacket.__name__:
+        packet = getattr(func, "overloadpacket", None)
+        if integers or packet in _FUSSY or "linalg_" in getattr(packet, "__name__", ""):
             written = int(func._schema.is_mutable)  # what is written to stays itself
             args = (*args[:written], *(_finite(each) for each in args[written:]))
         return func(*args, **named)
