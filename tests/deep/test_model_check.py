@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -92,6 +93,48 @@ def test_a_batch_that_is_refused_was_public() -> None:
         with pytest.raises(InvalidParameter):
             train()
         assert (trainer.taken, asked) == (0, [0])  # the first one tells shapes
+
+
+def test_a_refusal_that_the_loop_catches_is_one() -> None:
+    def caught(case: Case) -> Trainer:
+        model, data = case.make(), TensorDataset(*case.data())
+        options: dict[str, Any] = {"size": 12, "delta": 1e-5, "epochs": 1, "batch_size": 12, "noise_multiplier": 1}
+        with Trainer(model, torch.optim.SGD(model.parameters(), lr=0.1), data, **options) as trainer:
+            for batch in trainer:
+                with suppress(InvalidParameter):
+                    trainer.step(case.loss(model, batch))
+        return trainer
+
+    for name in ("less the mean", "a buffer"):
+        with pytest.raises(InvalidParameter, match="Do not catch"):
+            caught(MIXING[name])
+
+
+def test_a_step_of_which_a_piece_has_failed_is_given_up() -> None:
+    """Else the examples that come with one that makes a piece fail would be missing from a sum that is released."""
+    model, data = mlp(), TensorDataset(*floats())
+    trainer = Trainer(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        data,
+        size=12,
+        delta=1e-5,
+        epochs=1,
+        batch_size=12,
+        noise_multiplier=1,
+        physical_batch=4,
+    )
+
+    def caught() -> None:
+        for batch in trainer:
+            failing = trainer.taken and bool((batch[0] == data.tensors[0][0]).all(1).any())
+            with suppress(InvalidParameter):
+                each = plain(model, batch)
+                trainer.step(each.mean() if failing else each)
+        trainer.close()
+
+    assert told(caught) == []
+    assert trainer.taken == 1
 
 
 # ------------------------------------------------------------------------------------------------ nothing is changed

@@ -74,6 +74,7 @@ _KEEPS = (
 _ALIKE = (
     "Examples that look alike to it hide what mixes them: pass example=[...], at least three public ones that differ."
 )
+_CAUGHT = "Do not catch the errors of trainer.step: a model that is refused must not see private examples."
 _RANDOM = (
     "Random numbers that do not end with evaluation hide what mixes examples: augment examples in the dataset's "
     "__getitem__, or in the loop under `if model.training`."
@@ -156,7 +157,7 @@ class ModelCheck:
         self._public, self._most = batches.public, batches.most
         self._modes, self._generators = Modes(model), Generators()
         self._conditions, self._passing = ExitStack(), ExitStack()
-        self._batch = _Batch(())
+        self._batch, self._taken = _Batch(()), False
         self._seen: _Seen | None = None
         self._looked_up: list[tuple[Tensor, int]] = []
         self._reduced, self._problem = False, ""
@@ -174,6 +175,8 @@ class ModelCheck:
                 self._enter(batch)
                 made = self._public.batch(batch.kinds)
                 yield made, len(batch.kinds)
+                if not self._taken:  # who runs the loop caught the error
+                    raise InvalidParameter("losses", "of public examples", "to be taken without an error", _CAUGHT)
                 self._public.learn_words(made, self._looked_up)
                 self._looked_up.clear()
         finally:
@@ -188,7 +191,7 @@ class ModelCheck:
 
     def _enter(self, batch: _Batch) -> None:
         self.leave()
-        self._batch = batch
+        self._batch, self._taken = batch, False
         self._conditions.enter_context(self._modes.set(batch.mode))
         self._conditions.enter_context(self._generators.rewound())
         self._conditions.enter_context(all_digits())
@@ -304,6 +307,7 @@ class ModelCheck:
         if first:
             self.state.add()
         self.state.check()
+        self._taken = True
 
     def _truth(self, losses: Tensor) -> _Truth:
         """The gradient of each example, by a backward pass for each."""

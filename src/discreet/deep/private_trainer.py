@@ -137,6 +137,7 @@ class Trainer:
         self._path = None if checkpoint is None else Path(checkpoint)
         self._waiting, self._last = 0, False  # examples whose losses are awaited, and whether their batch ends there
         self._turn, self._released = object(), False  # which loop is the newest, and whether its step was released
+        self._spoiled = False  # whether a piece of the step has failed
         self._check: ModelCheck | None = None
         with ExitStack() as undone:
             self._recorder = Recorder(model)
@@ -209,7 +210,7 @@ class Trainer:
             self._tell()
             self._count.take()
             self._sum.clear()
-            empty, self._released = True, False
+            empty, self._released, self._spoiled = True, False, False
             part = (self.taken - 1) % self._bands.bands
             for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
@@ -261,12 +262,15 @@ class Trainer:
         if checking is not None and not checking.done:
             checking.take(losses, examples)
             return
+        spoiled, self._spoiled = self._spoiled, True
         found = PerExampleGradients(self._recorder, losses, self._names, examples)
         sums = found.clipped_sum(self._sum.clip)
         if checking is not None:
             checking.state.check()
         self._sum.add(sums)
-        if self._last:
+        self._spoiled = spoiled
+        # A step of which a piece is missing is given up: the piece may be missing for one of its examples.
+        if self._last and not spoiled:
             self._update()
 
     def _update(self) -> None:
