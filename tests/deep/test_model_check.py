@@ -53,7 +53,11 @@ def test_what_mixes_examples_is_refused(name: str) -> None:
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("name", HONEST)
+LONG = {"LSTM cell that is used twice", "recurrent, long memory"}
+HONESTLY = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in HONEST]
+
+
+@pytest.mark.parametrize("name", HONESTLY)
 def test_what_keeps_examples_apart_is_accepted(name: str) -> None:
     assert run(HONEST[name]).taken == 1
 
@@ -510,6 +514,7 @@ def test_mutant_parameters_past_their_layer(monkeypatch: pytest.MonkeyPatch) -> 
     assert not is_refused(Case(mlp, penalised))
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")
 def test_parts_of_a_state_of_layers_first_are_not_taken_for_examples() -> None:
     """Five layers, and five examples: states of a recurrent layer have layers first."""
     case = Case(
@@ -517,5 +522,4 @@ def test_parts_of_a_state_of_layers_first_are_not_taken_for_examples() -> None:
         lambda net, batch: net(batch[0]).square().sum(1),
         lambda: (values((12, 3, 4)),),
     )
-    with pytest.warns(UserWarning, match="LSTM with projections"):
-        assert run(case).taken == 1
+    assert run(case).taken == 1
