@@ -127,6 +127,22 @@ class LedgerMissing(LedgerError):
     """
 
 
+class LedgerUnavailable(LedgerError):
+    """The server of the ledger does not answer now; nothing is answered meanwhile, and it is no fault of the question.
+
+    Attributes:
+        retry_after: seconds after which it may be worth another try.
+
+    >>> raise LedgerUnavailable("The ledger's server cannot be used (connection refused)", "Nothing was written.")
+    Traceback (most recent call last):
+    discreet.errors.LedgerUnavailable: The ledger's server cannot be used (connection refused). Nothing was written.
+    """
+
+    def __init__(self, reason: str, hint: str = "", *, retry_after: int = 5) -> None:
+        self.retry_after = retry_after
+        super().__init__(reason, hint)
+
+
 class AccountLocked(LedgerError):
     """Somebody's failure credits on an account are used up: they ask nothing new until a steward unlocks it.
 

@@ -105,6 +105,10 @@ class CuratorDesk(FakeDesk):
             return
         yield ended
 
+    async def check_ledger(self) -> bool:
+        """Tells that the ledger answers."""
+        return True
+
     def tables(self, caller: Caller) -> list[Document]:
         known = [{"name": "visits", "protected": True, "account": "patients", "columns": []}]
         return [each for each in known if caller.sees("visits")]

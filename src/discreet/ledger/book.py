@@ -96,6 +96,10 @@ class Book:
         """Lets go of the file, or of the connections."""
         self._journal.store.close()
 
+    def give_up(self) -> None:
+        """Ends every wait for the ledger's server, in whatever thread: for a process that stops."""
+        self._journal.store.give_up()
+
     # ------------------------------------------------------------------------------------------------- accounts
 
     def allotted(self, project: str, *, account: str) -> Loss | None:

@@ -120,6 +120,9 @@ class Desk(Protocol):
     def cancel(self, caller: Caller, job: str) -> JobStatus:
         """Stops a job; what was charged stays charged."""
 
+    async def check_ledger(self) -> bool:
+        """Tells whether the ledger answers; without it nothing is charged, and nothing is asked."""
+
     def tables(self, caller: Caller) -> list[Document]:
         """Returns the public facts about all tables that the caller may see, protected and public ones.
 

@@ -96,11 +96,10 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
             wire = WireServer(*parts)
             pg = await wire.start(settings.host, settings.pg_port, _tls(settings))
             stack.push_async_callback(wire.close)
+        stack.push_async_callback(desk.drain, grace=_GRACE)  # before the listeners close: they wait for its answers
         watch = asyncio.get_running_loop().create_task(_watching(desk, identities))
         stack.callback(watch.cancel)
-        scheme = "https" if settings.secure else "http"
-        url = f"{scheme}://{_shown(settings.host)}:{port}"
-        yield Started(url=url, pg_port=pg, metrics_port=watched, identities=identities)
+        yield Started(url=_url(settings, port), pg_port=pg, metrics_port=watched, identities=identities)
 
 
 async def _watching(desk: ServiceDesk, identities: Identities) -> None:
@@ -174,8 +173,9 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
     return context
 
 
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def _url(settings: Settings, port: int) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{'https' if settings.secure else 'http'}://{host}:{port}"
 
 
 async def run(config: Path, settings: Settings, announce: Callable[[Started], None]) -> None:

@@ -52,6 +52,7 @@ class FakeDesk:
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     hold: asyncio.Event | None = None
     ready: bool = True
+    ledger: bool = True
 
     async def perform(self, caller: Caller, work: Work) -> Document:
         self.seen.append((caller, work))
@@ -88,6 +89,10 @@ class FakeDesk:
         status = replace(self.job(caller, job), state=JobState.CANCELLED)
         self.jobs[job] = caller.name, status
         return status
+
+    async def check_ledger(self) -> bool:
+        """Tells whether the ledger answers."""
+        return self.ledger
 
     def tables(self, caller: Caller) -> list[Document]:
         known: list[Document] = [{"name": name, "protected": True, "columns": []} for name in ("visits", "wards")]

@@ -262,6 +262,10 @@ def test_health_needs_no_key_and_tells_nothing() -> None:
             assert (await client.get("/readyz")).status_code == 200
             made.desk.ready = False
             assert (await client.get("/readyz")).status_code == 503
+            made.desk.ready, made.desk.ledger = True, False
+            found = await client.get("/readyz")
+            assert (found.status_code, found.headers["Retry-After"]) == (503, "5")
+            assert "ledger" in found.text
 
     served(test)
 

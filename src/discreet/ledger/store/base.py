@@ -202,6 +202,9 @@ class Store(ABC):
     def close(self) -> None:
         """Lets go of the database."""
 
+    def give_up(self) -> None:  # noqa: B027 - a file has no server to wait for
+        """Ends every wait for a server, in whatever thread: what waits fails at once."""
+
 
 DEAF = 0.05
 """Seconds that a wait for others may last without hearing a signal."""

@@ -25,7 +25,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from discreet.errors import InternalError, LedgerError, LedgerMissing
+from discreet.errors import InternalError, LedgerError, LedgerMissing, LedgerUnavailable
 from discreet.ledger.entry import GENESIS, Head
 from discreet.ledger.store import postgres_tables
 from discreet.ledger.store.base import Deferral, Place, Places, Store, Transaction
@@ -183,6 +183,10 @@ class PostgresStore(Store):
         if self._process == os.getpid():
             self._drop()
             self._connections.close()
+
+    def give_up(self) -> None:
+        """See `Store.give_up`."""
+        self._connections.give_up()
 
     def _drop(self) -> None:
         """Lets go of the writing connection; the server undoes what it has not committed."""
@@ -359,7 +363,7 @@ def _unknown(head: Head) -> Iterator[None]:
     try:
         yield
     except LedgerError as error:
-        raise LedgerError(
+        raise LedgerUnavailable(
             f"{error.reason}; whether entry {head.sequence} is in the book is not known",
             "A charge may have been made. Ask again under the same key: one that is there will be found.",
         ) from None

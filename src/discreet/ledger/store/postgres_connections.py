@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
-from discreet.errors import LedgerError, LedgerTampered
+from discreet.errors import LedgerError, LedgerTampered, LedgerUnavailable
 from discreet.lazy import load
 from discreet.quiet_loggers import quiet
 
@@ -44,6 +47,8 @@ class Connections:
         self._psycopg: Any = load("psycopg", "A ledger on PostgreSQL")
         self._url, self.timeout, self._read_only = url, timeout, read_only
         self._spare: list[Any] = []
+        self._made: WeakSet[Any] = WeakSet()
+        self._given_up = False
         self._pipelines = bool(self._psycopg.Pipeline.is_supported())
         self.waits, self.standby = "on", False
 
@@ -54,7 +59,7 @@ class Connections:
             LedgerError: if the server could lose what it acknowledges, or is a standby and shall be written.
         """
         defaults = {
-            "connect_timeout": max(2, int(min(10, self.timeout))),
+            "connect_timeout": max(2, int(min(5, self.timeout))),
             "fallback_application_name": "discreet",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
@@ -65,6 +70,7 @@ class Connections:
         told = self._psycopg.conninfo.conninfo_to_dict(self._url)
         settings = {**defaults, **told, "client_encoding": "UTF8"}
         connection: psycopg.Connection[Any] = self._psycopg.connect(**settings, autocommit=True)
+        self._made.add(connection)
         try:
             self._check(connection)
         except BaseException:
@@ -144,10 +150,18 @@ class Connections:
             try:
                 return act()
             except self._psycopg.OperationalError as error:
-                if isinstance(error, self._psycopg.errors.LockNotAvailable) or time.monotonic() > deadline:
+                late = self._given_up or time.monotonic() > deadline
+                if isinstance(error, self._psycopg.errors.LockNotAvailable) or late:
                     self.retell(error)
                 self.close()  # the spare ones are probably lost as well
                 time.sleep(_PAUSE)
+
+    def give_up(self) -> None:
+        """Ends every wait for the server: what runs on a connection fails at once, and is not tried again."""
+        self._given_up = True
+        for connection in list(self._made):
+            with suppress(self._psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as handle:
+                handle.shutdown(socket.SHUT_RDWR)
 
     @property
     def error(self) -> type[Exception]:
@@ -175,14 +189,14 @@ class Connections:
         """Raises an error of the database under our own name, without the values that caused it."""
         undone, errors = "Nothing was written.", self._psycopg.errors
         if isinstance(error, errors.LockNotAvailable):
-            raise LedgerError("The ledger cannot be used", "Others are writing to it; try again.") from None
+            raise LedgerUnavailable("The ledger cannot be used", "Others are writing to it; try again.") from None
         if isinstance(error, errors.InsufficientPrivilege):
             raise LedgerError(
                 "The role lacks a right on the ledger", f"{undone} Its owner grants what it needs."
             ) from None
         if isinstance(error, self._psycopg.OperationalError):  # about the server, never about values
             told = str(error).partition("\n")[0].strip()
-            raise LedgerError(f"The ledger's server cannot be used ({told})", undone) from None
+            raise LedgerUnavailable(f"The ledger's server cannot be used ({told})", undone) from None
         if isinstance(error, self._psycopg.Error):
             told = error.sqlstate or type(error).__name__
             raise LedgerError(f"The ledger cannot be used (PostgreSQL {told})", undone) from None

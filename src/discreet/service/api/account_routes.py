@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -34,13 +33,13 @@ router = APIRouter(prefix="/v1", route_class=SecuredRoute, tags=["book"])
 
 
 @router.get("/budget", responses=result(BudgetsModel))
-async def list_budgets(call: Looking) -> Response:
+def list_budgets(call: Looking) -> Response:
     """What is left: of one's own part of each account, and of everybody's for those who see all."""
     return json_response({"budgets": call.offices.acts.budgets(call.caller)})
 
 
 @router.get("/history", responses=result(HistoryModel))
-async def get_history(
+def get_history(
     call: Looking,
     after: Annotated[int, Query(ge=0, le=_LARGEST)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
@@ -53,52 +52,52 @@ async def get_history(
 
 
 @router.get("/certificates/{sequence}", responses=result(CertificateModel))
-async def get_certificate(sequence: int, call: Looking) -> Response:
+def get_certificate(sequence: int, call: Looking) -> Response:
     """What was promised about one charged question."""
     return json_response(call.offices.acts.certificate(call.caller, sequence))
 
 
 @router.post("/verify", responses=result(HeadModel))
-async def verify(call: Looking) -> Response:
+def verify(call: Looking) -> Response:
     """Walks the whole book, and tells its head if nothing was changed."""
-    head = await asyncio.to_thread(call.offices.acts.verify, call.caller)
+    head = call.offices.acts.verify(call.caller)
     return json_response({"head": str(head)})
 
 
 @router.get("/anchor", responses=result(HeadModel))
-async def get_anchor(call: Looking) -> Response:
+def get_anchor(call: Looking) -> Response:
     """The head of the book, to be kept elsewhere."""
     return json_response({"head": call.offices.acts.anchor(call.caller)})
 
 
 @router.post("/accounts/{account}/amend", responses=result(BalanceModel))
-async def amend(account: str, body: Amended, call: Looking) -> Response:
+def amend(account: str, body: Amended, call: Looking) -> Response:
     """Gives an account another budget; what was spent stays spent."""
     return json_response(call.offices.acts.amend(call.caller, account, _amounts(body.budget), note=body.note))
 
 
 @router.post("/accounts/{account}/renew", responses=result(BalanceModel))
-async def renew(account: str, body: Renewed, call: Looking) -> Response:
+def renew(account: str, body: Renewed, call: Looking) -> Response:
     """Starts a new period of an account with nothing spent."""
     budget = None if body.budget is None else _amounts(body.budget)
     return json_response(call.offices.acts.renew(call.caller, account, budget, note=body.note))
 
 
 @router.post("/accounts/{account}/unlock", responses=result(BalanceModel))
-async def unlock(account: str, body: Unlocked, call: Looking) -> Response:
+def unlock(account: str, body: Unlocked, call: Looking) -> Response:
     """Gives everybody's failure credits on an account back."""
     return json_response(call.offices.acts.unlock(call.caller, account, note=body.note))
 
 
 @router.post("/appointments", responses=result(PersonModel))
-async def appoint(body: Appointed, call: Looking) -> Response:
+def appoint(body: Appointed, call: Looking) -> Response:
     """Gives somebody a role on an account, or on all, and perhaps a cap of their own."""
     cap = None if body.cap is None else _amounts(body.cap)
     return json_response(call.offices.acts.appoint(call.caller, body.who, body.role, account=body.account, cap=cap))
 
 
 @router.post("/accounts/{account}/allotments", responses=result(BalanceModel))
-async def allot(account: str, body: Allotted, call: Looking) -> Response:
+def allot(account: str, body: Allotted, call: Looking) -> Response:
     """Gives a project a cap on an account."""
     made = call.offices.acts.allot(call.caller, body.project, account=account, cap=_amounts(body.cap), note=body.note)
     return json_response(made)

@@ -80,8 +80,11 @@ async def ready(request: Request) -> Response:
     Raises:
         ServiceUnavailable: if they are not.
     """
-    if not getattr(request.app.state.offices.desk, "ready", True):
+    desk = request.app.state.offices.desk
+    if not getattr(desk, "ready", True):
         raise ServiceUnavailable("Questions are not taken", "Try again later.", retry_after=5)
+    if not await desk.check_ledger():
+        raise ServiceUnavailable("The ledger does not answer", "Try again later.", retry_after=5)
     return json_response({"ready": True})
 
 

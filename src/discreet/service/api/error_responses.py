@@ -47,6 +47,7 @@ STATUS: Mapping[type[BaseException], int] = {
     errors.DeclarationChanged: 409,
     errors.LedgerError: 503,
     errors.LedgerMissing: 503,
+    errors.LedgerUnavailable: 503,
     errors.ServiceUnavailable: 503,
     errors.RandomnessUnavailable: 503,
     errors.ServiceError: 400,
@@ -94,8 +95,9 @@ def error_response(error: BaseException, *, request_id: str = "", status: int | 
     """Returns an error as its document; what is none of ours tells nothing but the id of the request."""
     found = status_of(error) if status is None else status
     headers = {}
-    if isinstance(error, ServiceError) and error.retry_after:
-        headers["Retry-After"] = str(error.retry_after)
+    wait = getattr(error, "retry_after", 0)
+    if wait:
+        headers["Retry-After"] = str(wait)
     if found == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="discreet"'
     document = error_document(_told(error))

@@ -19,19 +19,19 @@ router = APIRouter(prefix="/v1", route_class=SecuredRoute, tags=["people"])
 
 
 @router.get("/people", responses=result(PeopleModel))
-async def list_people(call: Looking) -> Response:
+def list_people(call: Looking) -> Response:
     """Everybody who is known."""
     return json_response({"people": [_person(each) for each in call.offices.identities.people(call.caller)]})
 
 
 @router.post("/people", responses=result(PersonModel))
-async def make_person(body: NewPerson, call: Looking) -> Response:
+def make_person(body: NewPerson, call: Looking) -> Response:
     """Makes somebody known, who then may be given keys."""
     return json_response(_person(call.offices.identities.make_person(call.caller, body.name, ServiceRole(body.role))))
 
 
 @router.delete("/people/{name}", responses=result(PersonModel))
-async def disable_person(name: str, call: Looking) -> Response:
+def disable_person(name: str, call: Looking) -> Response:
     """Ends all that somebody has: keys, sessions, links; their name and history stay."""
     call.offices.identities.disable_person(call.caller, name)
     return json_response(
@@ -40,13 +40,13 @@ async def disable_person(name: str, call: Looking) -> Response:
 
 
 @router.get("/keys", responses=result(KeysModel))
-async def list_keys(call: Looking) -> Response:
+def list_keys(call: Looking) -> Response:
     """All keys for those who manage people, for all others their own; never what proves them."""
     return json_response({"keys": [_key(each) for each in call.offices.identities.keys(call.caller)]})
 
 
 @router.post("/keys", responses=result(NewKeyModel))
-async def make_key(body: NewKey, call: Looking) -> Response:
+def make_key(body: NewKey, call: Looking) -> Response:
     """Makes a key for somebody who is known; it is shown this once."""
     key_id, key = call.offices.identities.make_key(
         call.caller,
@@ -60,14 +60,14 @@ async def make_key(body: NewKey, call: Looking) -> Response:
 
 
 @router.delete("/keys/{key}", responses=result(KeysModel))
-async def revoke_key(key: str, call: Looking) -> Response:
+def revoke_key(key: str, call: Looking) -> Response:
     """Ends a key at once, for whoever uses it now as well."""
     call.offices.identities.revoke_key(call.caller, key)
     return json_response({"keys": [_key(each) for each in call.offices.identities.keys(call.caller) if each.id == key]})
 
 
 @router.post("/keys/{key}/rotate", responses=result(NewKeyModel))
-async def rotate_key(key: str, body: Rotated, call: Looking) -> Response:
+def rotate_key(key: str, body: Rotated, call: Looking) -> Response:
     """Replaces a key by a new one of the same person and scope, which is shown this once."""
     key_id, made = call.offices.identities.rotate_key(call.caller, key, expires_days=body.expires_days)
     return json_response({"id": key_id, "key": made})

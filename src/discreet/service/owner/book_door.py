@@ -8,13 +8,15 @@ the door is closed nothing passes; every charge that has no outcome by then gets
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 from discreet.curator.documents.book_documents import balance_document
 from discreet.curator.documents.error_documents import error_document
-from discreet.errors import InternalError, InvalidParameter, LedgerError
+from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
 from discreet.ledger import OWNER, Book, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
@@ -59,6 +61,8 @@ class BookDoor:
         self._receipts: dict[int, Receipt] = {}
         self._ended: set[int] = set()
         self._lock, self._closed = threading.Lock(), False
+        self._asked: float | None = None
+        self.outage = False
         self._methods: Mapping[str, Callable[..., Any]] = {
             **_bound(self, _READING),
             **(_bound(self, _SPENDING) if spending else {}),
@@ -80,6 +84,20 @@ class BookDoor:
         """The receipts of the request, in order."""
         return tuple(self._receipts.values())
 
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Notes since when the worker waits for the book."""
+        self._asked = time.monotonic()
+        try:
+            yield
+        finally:
+            self._asked = None
+
+    @property
+    def waited(self) -> float:
+        """Returns for how many seconds the worker has waited for the book; 0 if it does not."""
+        return 0.0 if self._asked is None else time.monotonic() - self._asked
+
     def serve(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """Returns what the book says, as JSON.
 
@@ -92,14 +110,18 @@ class BookDoor:
         with self._lock:
             if self._closed:
                 raise LedgerError("The request has ended")
-            return found(self, **arguments)
+            try:
+                return found(self, **arguments)
+            except LedgerUnavailable:
+                self.outage = True
+                raise
 
     def close(self, *, failed: bool) -> bool:
         """Lets nothing pass any more, and ends what is open.
 
         Args:
-            failed: whether open charges have failed, which uses up a credit of the analyst's; else they are noted as
-                interrupted, which uses up none.
+            failed: whether open charges have failed, which uses up a credit of the analyst's; else, and if the book did
+                not answer meanwhile, they are noted as interrupted, which uses up none.
 
         Returns:
             Whether a charge was open.
@@ -108,7 +130,7 @@ class BookDoor:
             self._closed = True
             left = [receipt for sequence, receipt in self._receipts.items() if sequence not in self._ended]
             for receipt in left:
-                if failed:
+                if failed and not self.outage:
                     self._book.fail(receipt)
                 else:
                     self._book.interrupt(receipt)
@@ -235,8 +257,11 @@ class BookDoor:
         return self._book.interrupt(self._own(sequence))
 
     def fail(self, sequence: int) -> None:
-        """Notes that a question failed."""
-        self._book.fail(self._own(sequence))
+        """Notes that a question failed; if the book did not answer meanwhile, that it was interrupted."""
+        if self.outage:
+            self._book.interrupt(self._own(sequence))
+        else:
+            self._book.fail(self._own(sequence))
         self._ended.add(sequence)
 
     def store_answer(self, sequence: int, replay_key: str, payload: str) -> bool:

@@ -29,6 +29,7 @@ from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
 from discreet.service.owner.declared_tables import DeclaredTables, require_of_the_service
 from discreet.service.owner.lane import Lane
+from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.release_times import release_time
 from discreet.service.owner.supervision import Deadlines, Supervised
@@ -41,6 +42,7 @@ _MOST_JOBS = 200  # of one caller
 _THREADS = 4  # in which the book is used
 _CPU_SHARE = 4  # a worker may use so many times its deadline of the processor, for each request of its life
 _STARTING = 60.0  # seconds for a worker to start
+_ENDING = 1.5  # seconds for requests that were stopped, or whose ledger was given up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class ServiceDesk:
         self._declared = DeclaredTables(settings.folder / "discreet.tables.json")
         self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
         self._nursery = Nursery()
+        self._health = LedgerHealth(book)
         self._facts: list[Document] = []
         self._jobs: dict[str, OpenRequest] = {}
         self._by_key: dict[tuple[str, str], OpenRequest] = {}
@@ -115,9 +118,14 @@ class ServiceDesk:
         for pool in (self._pool, self._planners):
             pool.open()
 
-    async def close(self, *, grace: float = 5.0) -> None:
-        """Takes nothing more, waits a while for what runs, and stops the rest: that uses up no credit."""
+    async def drain(self, *, grace: float = 5.0) -> None:
+        """Takes nothing more, waits a while for what runs, and stops the rest: that uses up no credit.
+
+        A ledger that does not answer is not waited for: what it was about to write is written or not, as after a crash.
+        """
         self._stopping = True
+        if not await self._health.check():
+            self._book.give_up()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         for running in list(self._jobs.values()):
@@ -126,13 +134,27 @@ class ServiceDesk:
         for pool in (self._pool, self._planners, self._single, self._stewards):
             pool.close()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=grace)
+            await asyncio.wait(self._tasks, timeout=_ENDING)
+        if self._tasks:
+            self._book.give_up()
+            await asyncio.wait(self._tasks, timeout=_ENDING)
+
+    async def close(self, *, grace: float = 5.0) -> None:
+        """Does what `drain` does, and ends the workers."""
+        await self.drain(grace=grace)
         self._nursery.close()
+        if not await self._health.check():
+            self._book.give_up()
+        self._health.close()
         self._ledger.shutdown(wait=True)
+
+    async def check_ledger(self) -> bool:
+        """Tells whether the ledger answers."""
+        return await self._health.check()
 
     @property
     def ready(self) -> bool:
-        """Tells whether questions are answered."""
+        """Tells whether questions are answered, as long as the ledger answers."""
         return not self._stopping and not self._book.stopped and self._pool.ready
 
     @property
@@ -236,6 +258,7 @@ class ServiceDesk:
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
         self._require_book()
+        self._health.require()
         if work.operation.charges:
             check_least(work.arguments, self._settings.least_epsilon)
         if caller.project and work.project not in ("", caller.project):
@@ -311,9 +334,13 @@ class ServiceDesk:
     async def _supervised(
         self, way: _Way, worker: WorkerProcess, door: BookDoor, running: OpenRequest
     ) -> Document | DiscreetError:
-        request = Supervised(worker, door, running, way.deadlines, self._ledger)
-        found, reusable = await request.ended()
-        (way.pool.give_back if reusable else way.pool.discard)(worker)
+        request, reusable = Supervised(worker, door, running, way.deadlines, self._ledger), False
+        try:
+            found, reusable = await request.ended()
+        finally:
+            (way.pool.give_back if reusable else way.pool.discard)(worker)
+        if door.outage:
+            self._health.note_outage()
         return found
 
     async def _until_release(self, door: BookDoor, running: OpenRequest) -> None:

@@ -11,17 +11,20 @@ from discreet.errors import (
     DiscreetError,
     InternalError,
     InvalidParameter,
+    LedgerUnavailable,
     QueryFailed,
     ServiceUnavailable,
     UnsupportedQuery,
 )
 from discreet.service.desk import Document, Operation
 from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.ledger_health import no_answer
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
 
 TOO_COMPLEX = "The question is too complex to be planned in time."
 SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."
+OUTAGE = 1.0  # seconds after which a book that has not answered is taken to be out of order
 STORED = "The answer is stored, and could not be sent"
 _FILES = (Operation.INSPECT, Operation.PROTECT, Operation.ATTACK)
 
@@ -67,13 +70,35 @@ class Supervised:
             self.worker.kill()
             talk.cancel()
         said = await _said(talk)
-        loop = asyncio.get_running_loop()
-        left = await loop.run_in_executor(self.ledger, lambda: self.door.close(failed=not stop.is_set()))
+        left = await self._closed(failed=not stop.is_set())
+        if self.door.outage:
+            return self._without_ledger(said), False
         if left or said is None:
             return self._lost(left=left, stopped=stop.is_set()), False
         if isinstance(said, dict):
             said = {**said, "receipt": self._receipt()}
         return said, not isinstance(said, QueryFailed | InternalError)
+
+    async def _closed(self, *, failed: bool) -> bool:
+        """Closes the door, and tells whether a charge was open; a book that does not answer is not waited for.
+
+        What is open then is ended, or noted as interrupted, as soon as the book answers: that uses up no credit.
+        """
+        closing = asyncio.get_running_loop().run_in_executor(self.ledger, lambda: self.door.close(failed=failed))
+        closing.add_done_callback(_overlook)
+        await asyncio.wait({closing}, timeout=OUTAGE)
+        if not closing.done() or isinstance(closing.exception(), LedgerUnavailable):
+            self.door.outage = True
+            return True
+        return closing.result()
+
+    def _without_ledger(self, said: Document | DiscreetError | None) -> Document | DiscreetError:
+        """What is told of a request during which the book did not answer: an answer only if it is stored."""
+        if isinstance(said, dict) and self.door.ended:
+            return {**said, "receipt": self._receipt()}
+        if self.door.charged:
+            return no_answer("What was charged stays charged. Ask again under the same key: it is charged once.")
+        return no_answer("Try again later. Ask under a key, and it is charged once whatever has happened.")
 
     def _receipt(self) -> Document | None:
         """Where the charge is in the book, for a certificate; nothing for what was free."""
@@ -88,7 +113,9 @@ class Supervised:
         first = whole if planning is None else min(planning, whole)
         done, _ = await asyncio.wait(both, timeout=first, return_when=asyncio.FIRST_COMPLETED)
         if not done and self.door.charged:
-            await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
+        if not done and self.door.waited > OUTAGE:  # it was late for the book, and not for what it does
+            self.door.outage = True
         watch.cancel()
 
     def _lost(self, *, left: bool, stopped: bool) -> DiscreetError:
@@ -114,6 +141,12 @@ def _request(running: OpenRequest) -> dict[str, Any]:
         "who": {"analyst": caller.name, "project": work.project, "key": work.key},
         "tables": None if caller.tables is None else sorted(caller.tables),
     }
+
+
+def _overlook(closing: asyncio.Future[bool]) -> None:
+    """Takes note of an error that nobody waits for any more."""
+    if not closing.cancelled():
+        closing.exception()
 
 
 async def _said(talk: asyncio.Task[Document]) -> Document | DiscreetError | None:

@@ -83,9 +83,13 @@ class WorkerProcess:
             WorkerLost: if it dies.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.get_running_loop().run_in_executor(ledger, nursery.fork, theirs)
-        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            with theirs:
+                process = await asyncio.get_running_loop().run_in_executor(ledger, nursery.fork, theirs)
+            reader, writer = await asyncio.open_connection(sock=ours)
+        except BaseException:  # the service stops, say
+            ours.close()
+            raise
         worker = cls(process, reader, writer, ledger)
         try:
             worker._send(start.message)
@@ -146,7 +150,8 @@ class WorkerProcess:
     async def _reply(self, door: BookDoor, message: dict[str, Any]) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         try:
-            return {"value": await loop.run_in_executor(self.ledger, door.serve, message["call"], message["with"])}
+            with door.asking():
+                return {"value": await loop.run_in_executor(self.ledger, door.serve, message["call"], message["with"])}
         except DiscreetError as error:
             return {"error": error_document(error)}
         except (TypeError, KeyError, ValueError):  # a worker that does not speak our language

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
-from typing import Any
+from inspect import iscoroutinefunction
+from typing import Any, cast
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -111,7 +113,8 @@ class Visit:
             raise
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[Visit], Awaitable[Response] | Response]
+"""A function that is no coroutine may wait for the ledger, and is called in a thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,9 @@ class PageRoute:
             caller.require(self.permission)
             if self.method == "POST" and not self.streams:
                 visit = await _with_form(visit)
-            return await self.handler(visit)
+            if not iscoroutinefunction(self.handler):
+                return cast("Response", await run_in_threadpool(self.handler, visit))
+            return cast("Response", await self.handler(visit))
         except DiscreetError as error:
             return refused(visit, error)
         except ClientDisconnect:

@@ -18,6 +18,7 @@ SQLSTATES: dict[type[BaseException], str] = {
     errors.NotPermitted: "42501",  # insufficient_privilege
     errors.LedgerTampered: "58000",  # system_error
     errors.LedgerError: "58000",
+    errors.LedgerUnavailable: "57P03",  # cannot_connect_now
     errors.QueryFailed: "58000",
     errors.StreamError: "58000",
     errors.NotAuthenticated: "28000",  # invalid_authorization_specification

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -95,6 +96,8 @@ class WireSession:
         if statement.kind is Kind.EXPLAIN:
             return await self._lane.explain(statement, values)
         try:
+            if statement.kind is Kind.SHOW and shown(statement) == REMAINING:
+                return await asyncio.to_thread(self._remaining)  # which may wait for the ledger
             return _DONE[statement.kind](self, statement)
         except DiscreetError as error:
             raise wire_error(error, statement.text) from None
@@ -202,8 +205,6 @@ class WireSession:
 
     def _show(self, statement: Statement) -> Result:
         name = shown(statement)
-        if name == REMAINING:
-            return self._remaining()
         if name == "session_authorization":
             return text_rows("SHOW", name, [self._lane.caller().name])
         if name == "all":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio import to_thread
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +26,7 @@ MOST_ENTRIES = 10_000
 """Of one account on its page; older ones are in the history."""
 
 
-async def overview(visit: Visit) -> Response:
+def overview(visit: Visit) -> Response:
     """Shows all accounts."""
     found = visit.site.acts.budgets(visit.caller)
     return visit.page("overview.html", accounts=[_account_view(visit, told) for told in found])
@@ -37,7 +36,7 @@ def _account_view(visit: Visit, told: Document) -> book_view.AccountView:
     return book_view.account_view(told, told["balance"], visit.site.acts.spending(visit.caller, told["account"]))
 
 
-async def account(visit: Visit) -> Response:
+def account(visit: Visit) -> Response:
     """Shows one account, who may ask on it, and what a steward can do."""
     names = []
     if visit.caller.may(Permission.MANAGE_PEOPLE):
@@ -72,7 +71,7 @@ def _entries(visit: Visit, account: str, analyst: str | None) -> list[Entry]:
     return found[::-1]
 
 
-async def report(visit: Visit) -> Response:
+def report(visit: Visit) -> Response:
     """Shows an account as a report to be printed."""
     return visit.page("report.html", **_account(visit), head=visit.site.acts.anchor(visit.caller))
 
@@ -83,7 +82,7 @@ async def report(visit: Visit) -> Response:
 def _act(name: str, work: Callable[[Visit, str], object]) -> PageRoute:
     """A form of an account that becomes an entry of the book."""
 
-    async def done(visit: Visit) -> Response:
+    def done(visit: Visit) -> Response:
         place = visit.request.path_params["account"]
         work(visit, place)
         return to(f"/accounts/{quote(place, safe='')}?done={name}")
@@ -128,7 +127,7 @@ _DONE = {
 # ---------------------------------------------------------------------------------------------------- history
 
 
-async def history(visit: Visit) -> Response:
+def history(visit: Visit) -> Response:
     """Shows entries, the newest first: everybody's to those who may see them, else one's own."""
     everybody = visit.caller.may(Permission.SEE_ALL)
     place, who = visit.asked("account"), visit.asked("who") if everybody else ""
@@ -152,7 +151,7 @@ def _before(visit: Visit, account: str | None, who: str | None, before: str) -> 
     return found[:ON_A_PAGE], found[ON_A_PAGE - 1].sequence if len(found) > ON_A_PAGE else None
 
 
-async def own_budget(visit: Visit) -> Response:
+def own_budget(visit: Visit) -> Response:
     """Shows what is left for whoever looks."""
     own = []
     for told in visit.site.acts.budgets(visit.caller):
@@ -163,7 +162,7 @@ async def own_budget(visit: Visit) -> Response:
     return visit.page("budget.html", accounts=own)
 
 
-async def certificate(visit: Visit) -> Response:
+def certificate(visit: Visit) -> Response:
     """Shows what was promised about an answer."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
@@ -186,24 +185,24 @@ def _text(part: Any) -> str:
     return str(part["text"]) if isinstance(part, dict) and "text" in part else str(part)
 
 
-async def export_certificate(visit: Visit) -> Response:
+def export_certificate(visit: Visit) -> Response:
     """Gives a certificate as a file."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
     return attachment(json.dumps(found, indent=1, sort_keys=True), "application/json", f"certificate-{sequence}.json")
 
 
-async def show_verify(visit: Visit) -> Response:
+def show_verify(visit: Visit) -> Response:
     """Shows the button."""
     return visit.page("verify.html", head="")
 
 
-async def verify(visit: Visit) -> Response:
+def verify(visit: Visit) -> Response:
     """Walks the whole book."""
-    return visit.page("verify.html", head=str(await to_thread(visit.site.acts.verify, visit.caller)))
+    return visit.page("verify.html", head=str(visit.site.acts.verify(visit.caller)))
 
 
-async def anchor(visit: Visit) -> Response:
+def anchor(visit: Visit) -> Response:
     """Gives the head of the book as a file."""
     return attachment(f"{visit.site.acts.anchor(visit.caller)}\n", "text/plain; charset=utf-8", "discreet.anchor")
 

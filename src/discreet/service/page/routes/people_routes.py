@@ -27,7 +27,7 @@ class Secret:
     hint: str
 
 
-async def people(visit: Visit) -> Response:
+def people(visit: Visit) -> Response:
     """Shows everybody and all keys."""
     return _shown(visit)
 
@@ -53,7 +53,7 @@ def _managed(visit: Visit, person: Person) -> bool:
     return person.disabled is None and (own or person.role.value in _MADE.get(visit.caller.role, ()))
 
 
-async def make_person(visit: Visit) -> Response:
+def make_person(visit: Visit) -> Response:
     """Makes somebody known."""
     visit.site.identities.make_person(visit.caller, visit.text("name"), _role(visit))
     return to("/people")
@@ -66,7 +66,7 @@ def _role(visit: Visit) -> ServiceRole:
         raise InvalidParameter("role", visit.text("role"), "to be a role", "Choose one of the list.") from None
 
 
-async def make_link(visit: Visit) -> Response:
+def make_link(visit: Visit) -> Response:
     """Makes a sign-in link, and shows it once."""
     name = visit.text("name")
     token = visit.site.identities.make_link(visit.caller, name)
@@ -77,19 +77,19 @@ async def make_link(visit: Visit) -> Response:
     )
 
 
-async def disable(visit: Visit) -> Response:
+def disable(visit: Visit) -> Response:
     """Ends all keys and sessions of somebody."""
     visit.site.identities.disable_person(visit.caller, visit.text("name"))
     return to("/people")
 
 
-async def enable(visit: Visit) -> Response:
+def enable(visit: Visit) -> Response:
     """Lets somebody in again."""
     visit.site.identities.enable_person(visit.caller, visit.text("name"))
     return to("/people")
 
 
-async def make_key(visit: Visit) -> Response:
+def make_key(visit: Visit) -> Response:
     """Makes a key, and shows it once."""
     tables = [name.strip() for name in visit.text("tables").split(",") if name.strip()]
     key, text = visit.site.identities.make_key(
@@ -103,7 +103,7 @@ async def make_key(visit: Visit) -> Response:
     return _shown(visit, Secret(title=f"Key {key} of {visit.text('name')}.", text=text, hint="Only its hash is kept."))
 
 
-async def rotate_key(visit: Visit) -> Response:
+def rotate_key(visit: Visit) -> Response:
     """Replaces a key, and shows the new one once."""
     key, text = visit.site.identities.rotate_key(visit.caller, visit.text("key"))
     return _shown(
@@ -111,7 +111,7 @@ async def rotate_key(visit: Visit) -> Response:
     )
 
 
-async def revoke_key(visit: Visit) -> Response:
+def revoke_key(visit: Visit) -> Response:
     """Ends a key at once."""
     visit.site.identities.revoke_key(visit.caller, visit.text("key"))
     return to("/people")
