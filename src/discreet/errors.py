@@ -128,19 +128,14 @@ class LedgerMissing(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """The server of the ledger does not answer now; nothing is answered meanwhile, and it is no fault of the question.
+    """The ledger's server does not answer now: try again after `retry_after` seconds.
 
-    Attributes:
-        retry_after: seconds after which it may be worth another try.
-
-    >>> raise LedgerUnavailable("The ledger's server cannot be used (connection refused)", "Nothing was written.")
+    >>> raise LedgerUnavailable("The ledger's server cannot be used", "Nothing was written.")
     Traceback (most recent call last):
-    discreet.errors.LedgerUnavailable: The ledger's server cannot be used (connection refused). Nothing was written.
+    discreet.errors.LedgerUnavailable: The ledger's server cannot be used. Nothing was written.
     """
 
-    def __init__(self, reason: str, hint: str = "", *, retry_after: int = 5) -> None:
-        self.retry_after = retry_after
-        super().__init__(reason, hint)
+    retry_after = 5
 
 
 class AccountLocked(LedgerError):
@@ -190,9 +185,8 @@ class KeyConflict(LedgerError):
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
-        super().__init__(
-            f"The idempotency key belongs to another request, entry {sequence}", "Use a new key for a new question."
-        )
+        reason = f"The idempotency key belongs to another request, entry {sequence}"
+        super().__init__(reason, "Use a new key for a new question.")
 
 
 class RunsUsedUp(LedgerError):
@@ -381,11 +375,9 @@ class NotAuthenticated(ServiceError):
 class TooManyRequests(ServiceError):
     """A caller asks more, or faster, than they may.
 
-    >>> try:
-    ...     raise TooManyRequests("Too many questions of yours are waiting", "Ask later.", retry_after=5)
-    ... except ServiceError as error:
-    ...     print(error, f"In {error.retry_after} seconds?")
-    Too many questions of yours are waiting. Ask later. In 5 seconds?
+    >>> raise TooManyRequests("Too many questions of yours are waiting", "Ask later.", retry_after=5)
+    Traceback (most recent call last):
+    discreet.errors.TooManyRequests: Too many questions of yours are waiting. Ask later.
     """
 
 
@@ -426,12 +418,7 @@ class RandomnessUnavailable(DiscreetError):
     """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released.
 
     >>> from discreet.noise import Bits, uniform_below
-    >>> class Stuck(Bits):
-    ...     def fill(self, array):
-    ...         array.fill(-1)
-    ...
-    ...     def lanes(self, count):
-    ...         return [0xFFFF] * count
+    >>> Stuck = type("Stuck", (Bits,), {"fill": lambda _, a: a.fill(-1), "lanes": lambda _, n: [0xFFFF] * n})
     >>> uniform_below(6, bits=Stuck())
     Traceback (most recent call last):
     discreet.errors.RandomnessUnavailable: The random bits do not end a draw, as honest ones do; nothing was released.
@@ -490,8 +477,7 @@ _WIDTH, _BEFORE = 100, 60  # of what is shown of a long line, and of what comes 
 
 def _pointer(text: str, position: tuple[int, int]) -> str:
     """The line of a text at a position, and a mark below it; nothing if there is no such line."""
-    number, column = position
-    lines = text.split("\n")
+    (number, column), lines = position, text.split("\n")
     if not 0 < number <= len(lines):
         return ""
     start = max(0, column - 1 - _BEFORE)

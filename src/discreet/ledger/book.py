@@ -73,7 +73,7 @@ class Book:
         self.stewardship = Stewardship(self._journal)
         self._accounts: dict[str, Account] = {}
         self.path = path if isinstance(path, str) else store.path
-        self.in_memory = store.path == MEMORY
+        self.in_memory, self.give_up = store.path == MEMORY, store.give_up
         if anchor is not None:
             self._check_on_opening(anchor)
 
@@ -95,10 +95,6 @@ class Book:
     def close(self) -> None:
         """Lets go of the file, or of the connections."""
         self._journal.store.close()
-
-    def give_up(self) -> None:
-        """Ends every wait for the ledger's server, in whatever thread: for a process that stops."""
-        self._journal.store.give_up()
 
     # ------------------------------------------------------------------------------------------------- accounts
 

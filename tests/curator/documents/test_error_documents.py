@@ -28,7 +28,7 @@ SPECIMENS: list[DiscreetError] = [
     errors.InsufficientBudget(Budget(epsilon=1), LEFT, "Ask for less."),
     errors.InsufficientBudget(Budget(rho=1, delta="1e-6"), Budget(epsilon="1/3")),
     errors.LedgerError("The disk is full", "Make room."),
-    errors.LedgerUnavailable("It does not answer", "Try again.", retry_after=7),
+    errors.LedgerUnavailable("It does not answer", "Try again."),
     errors.LedgerMissing("There is no ledger", "Name where it is."),
     errors.AccountLocked("patients", 3, analyst="ana", total=5, shared=True),
     errors.KeyConflict(7),
