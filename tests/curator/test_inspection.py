@@ -190,7 +190,7 @@ def test_refusals_name_what_to_do(tmp_path: Path) -> None:
     path.write_text("a,b,A\n1,2,3\n")
     found = check_file(path)
     assert "'A', 'a'" in found.troubles[0]
-    with pytest.raises(InvalidParameter, match="Rename them in the first line"):
+    with pytest.raises(InvalidParameter, match=r"Columns have the same name.*--mend"):
         proposed_config(found, name="t", folder=tmp_path)
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InvalidParameter, match="--unit ''"):

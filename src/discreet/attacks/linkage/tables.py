@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.engines.duckdb.csv_header import read_header
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
 from discreet.server_address import check_is_file
@@ -104,9 +105,12 @@ def _file(path: Path) -> Columns:
         raise InvalidParameter("table", str(path), "to be an existing file", "Name a CSV or a Parquet file.")
     if path.suffix.lower() in (".parquet", ".pq"):
         return _parquet(path)
+    header = read_header(path)
+    if header.troubles:
+        raise InvalidParameter("table", path.name, "to begin with a header", f"{header.troubles[0]} Rename them.")
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter="\t" if ".tsv" in path.suffixes else ",")
+        reader = csv.reader(file, delimiter=header.delimiter)
         names = next(reader, [])
         rows = [[cell or None for cell in row] for row in reader if len(row) == len(names)]
     return {name: _column([row[place] for row in rows]) for place, name in enumerate(names)}

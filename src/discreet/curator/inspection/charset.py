@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.engines.duckdb.sources import opened
+from discreet.engines.duckdb.csv_header import opened
 
 _AT_ONCE = 1 << 20
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}

@@ -6,7 +6,6 @@ Everything in it depends on private data that nobody has paid for. It says so in
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ from discreet.curator.inspection.charset import TextEncoding, encoding_of, trans
 from discreet.curator.inspection.column_kinds import likely_unit
 from discreet.curator.inspection.column_proposal import Proposal, proposal
 from discreet.engines.duckdb.cell_forms import Form
+from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
-from discreet.engines.duckdb.sources import PARQUET, existing, first_line, split_header
+from discreet.engines.duckdb.sources import PARQUET, existing
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.progress import stage
@@ -52,6 +52,7 @@ class FileCheck(Displayed):
         guessed: whether the unit was guessed from its name.
         people: whose rows they are, if the unit is a column.
         troubles: what is wrong with the file as a whole.
+        new_names: what a mended copy calls its columns, if the header does not name them as tables do.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class FileCheck(Displayed):
     guessed: bool = False
     people: RowsPerUnit | None = None
     troubles: tuple[str, ...] = ()
+    new_names: tuple[str, ...] = ()
 
     @property
     def types(self) -> dict[str, str]:
@@ -72,7 +74,11 @@ class FileCheck(Displayed):
     def mends(self) -> bool:
         """Whether something in it can be written so that it is read."""
         unreadable = self.encoding is not None and not self.encoding.is_readable
-        return unreadable or any(column.proposal.mend is not None for column in self.columns.values())
+        return (
+            unreadable
+            or bool(self.new_names)
+            or any(column.proposal.mend is not None for column in self.columns.values())
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -157,31 +163,29 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
     """
     file = existing(os.fspath(path))
     stage("Reading bytes")
-    encoding = None if file.suffix.lower() in PARQUET else encoding_of(file)
+    encoding = encoding_of(file) if _is_text(file) else None
     if encoding is not None:
-        stopping = _unreadable(file, encoding)
+        stopping, names = _unreadable(file, encoding)
         if stopping:
-            return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping)
+            return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping, new_names=names)
     with FileContent(file, most_columns=most_columns) as content:
         return _checked(file, encoding, content, unit)
 
 
-def _unreadable(file: Path, encoding: TextEncoding) -> tuple[str, ...]:
-    """Why a text file cannot be read as a table at all, or not as it is."""
+def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Why a text file cannot be read as a table at all, or not as it is; and what its columns may be called then."""
     if not encoding.is_readable:
         lines = encoding.undecodable_lines
         where = f"; {lines} lines are not UTF-8, the first is line {encoding.undecodable}" if lines else ""
-        return (f"It is {encoding.name}{where}. Tables are read in UTF-8: what is not would be left out.",)
-    _, names = split_header(first_line(file))
-    counts = Counter(name.casefold() for name in names)
-    twice = sorted({name for name in names if counts[name.casefold()] > 1})
-    troubles = (
-        [f"Columns have the same name: {', '.join(map(repr, twice))}. Rename them in the first line."] if twice else []
-    )
-    if not all(names or ("",)):
-        empty = ", ".join(str(place + 1) for place, name in enumerate(names) if not name)
-        troubles.append(f"Columns without a name: {empty or 'all'}. Give each a name in the first line.")
-    return tuple(troubles)
+        return (f"It is {encoding.name}{where}. Tables are read in UTF-8: what is not would be left out.",), ()
+    header = read_header(file)
+    if not header.troubles:
+        return (), ()
+    renaming = [f"{old!r} as {new}" for old, new in zip(header.names, header.mended, strict=True) if old != new]
+    more = "" if len(renaming) <= MOST_KEYS else f" and {len(renaming) - MOST_KEYS} more"
+    renamed = f"A mended copy would name {', '.join(renaming[:MOST_KEYS])}{more}."
+    told = renamed if renaming else "Write names into the first line."
+    return (*header.troubles, told), header.mended
 
 
 def _checked(file: Path, encoding: TextEncoding | None, content: FileContent, unit: str | None) -> FileCheck:
@@ -248,7 +252,9 @@ def _troubles(content: FileContent, rows: int, encoding: TextEncoding | None) ->
 
 
 def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Path:
-    """Writes a copy of a file that is read: in UTF-8, numbers with points, days as YYYY-MM-DD. Its owner may read it.
+    """Writes a copy of a file that is read: in UTF-8, numbers with points, days as YYYY-MM-DD, each name once.
+
+    Only its owner may read it.
 
     Returns:
         The copy.
@@ -263,18 +269,25 @@ def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> P
         raise InvalidParameter("--mend", str(target), "to end in .csv", "Name another file.")
     with _private(copy):
         source = found.path
-        if found.encoding is not None and not found.encoding.is_readable:
+        if found.encoding is not None and found.encoding.codec != "utf-8":  # DuckDB sees no quote after a mark
             transcode(found.path, found.encoding, copy)
             source = copy
         _mend_cells(source, copy)
     return copy
 
 
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() not in PARQUET
+
+
+def _new_names(path: Path) -> tuple[str, ...]:
+    header = read_header(path) if _is_text(path) else None
+    return header.mended if header is not None and header.troubles else ()
+
+
 def _mend_cells(source: Path, target: Path) -> None:
     """Writes cells plainly; the target may be the source, which has just been transcoded."""
-    if _unreadable(source, encoding_of(source)):
-        return
-    with FileContent(source) as content:
+    with FileContent(source, names=_new_names(source)) as content:
         made = _proposals(content, None)[1]
         mends = {name: proposed.mend for name, proposed in made.items() if proposed.mend is not None}
         part = target.with_name(f"{target.name}.part")

@@ -18,7 +18,7 @@ import duckdb
 from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Csv, source_of
+from discreet.engines.duckdb.sources import Csv, renamed, source_of
 from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
@@ -91,13 +91,14 @@ class FileContent:
     Args:
         path: CSV or Parquet.
         most_columns: how many columns it may have; None for any number.
+        names: of the columns of CSV, where they are called otherwise than in the header.
 
     Raises:
         InvalidParameter: if it is neither, or has no header; from any method if it is damaged or too large.
     """
 
-    def __init__(self, path: str | Path, *, most_columns: int | None = None) -> None:
-        self.source = source_of(path)
+    def __init__(self, path: Path, *, most_columns: int | None = None, names: Sequence[str] = ()) -> None:
+        self.source = renamed(path, names) if names else source_of(path)
         if isinstance(self.source, Csv):
             _require_few(len(self.source.header), most_columns)
         self._columns = described(self.source)

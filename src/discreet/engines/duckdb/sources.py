@@ -8,32 +8,24 @@ What a source is depends on its kind and on the types of its columns, never on a
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 import shlex
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 from discreet.engines.base import text_of
 from discreet.engines.duckdb import arrow
+from discreet.engines.duckdb.csv_header import PACKED, first_record, read_header, split_header
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.folders.folder import Folder
-from discreet.errors import InvalidParameter
+from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
 from discreet.plan.model.types import Type
 from discreet.server_address import check_is_file
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
-PACKED = ".gz"  # after one of CSV
 _GLOB = set("*?[]{}")
-_DELIMITERS = ",;\t|"
-_LINE_END = re.compile("[\r\n]")
-_QUOTED = re.compile('"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,54 +112,29 @@ def _files(paths: tuple[Path, ...]) -> Parquet | Csv:
 
 
 def _csv(paths: tuple[Path, ...]) -> Csv:
-    """Only the first line is read here: a header is public, as a table's columns are."""
-    headers = [first_line(path) for path in paths]
-    line = headers[0]
-    if "\0" in line:
-        hint = f"To see what it is, and to convert it, run: discreet check {shlex.quote(str(paths[0]))}"
+    """Only the first record is read here: a header is public, as a table's columns are."""
+    records = [first_record(path) for path in paths]
+    look = f"discreet check {shlex.quote(str(paths[0]))}"
+    if "\0" in records[0]:
+        hint = f"To see what it is, and to convert it, run: {look}"
         raise InvalidParameter("source", paths[0].name, "to be a text in UTF-8", hint)
-    delimiter, names = split_header(line)
-    different = {name.casefold() for name in names}  # as questions tell them apart
-    if any(header != line for header in headers) or len(different) < len(names) or not all(names or ("",)):
-        hint = "Write one line of column names, each once, the same in every file."
+    header = split_header(records[0])
+    if any(record != records[0] for record in records):
+        hint = "Write the same names of columns in every file, in the same order."
         raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
-    return Csv(paths, names, delimiter)
+    if header.troubles:
+        copy = shlex.quote(f"{paths[0].name.split('.')[0]}-mended.csv")
+        hint = f"{' '.join(header.troubles)} To write a copy with other names, run: {look} --mend {copy}"
+        raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
+    return Csv(paths, header.names, header.delimiter)
 
 
-def split_header(line: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the delimiter of a header, the one that occurs most outside of quotes, and the names of columns.
-
-    Raises:
-        InvalidParameter: if it holds no names.
-
-    >>> split_header('ward;"age, in years"')
-    (';', ('ward', 'age, in years'))
-    """
-    delimiter = max(_DELIMITERS, key=_QUOTED.sub("", line).count)
-    try:
-        return delimiter, tuple(next(csv.reader([line], delimiter=delimiter), []))
-    except csv.Error:  # a name longer than its own limit of 131,072 characters, such as a file without line ends
-        hint = "Write one line of column names, each once."
-        raise InvalidParameter("source", "a first line", "to hold the names of columns", hint) from None
-
-
-def first_line(path: Path) -> str:
-    """Reads the first line of a text file, which may be packed; bytes that are not UTF-8 are replaced.
-
-    Raises:
-        InvalidParameter: if it cannot be unpacked.
-    """
-    try:
-        with opened(path) as file:
-            line = file.readline(1 << 20)
-    except (OSError, EOFError, zlib.error):
-        raise InvalidParameter("source", path.name, "to be a file that can be read", "Pack it again.") from None
-    return _LINE_END.split(line.decode("utf-8-sig", errors="replace"), maxsplit=1)[0]
-
-
-def opened(path: Path) -> BufferedIOBase:
-    """Opens a file to read its bytes, unpacked."""
-    return gzip.open(path) if path.name.endswith(PACKED) else path.open("rb")
+def renamed(path: Path, names: Sequence[str]) -> Csv:
+    """Returns a text file whose columns are called otherwise than in its header."""
+    header = read_header(path)
+    if len(names) != len(header.names):
+        raise InternalError("A file has another number of columns than names.")
+    return Csv((path,), tuple(names), header.delimiter)
 
 
 def _frame(given: Any) -> Frame:

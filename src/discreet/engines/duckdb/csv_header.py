@@ -1,0 +1,172 @@
+"""The header of a text file: the first record of CSV, its delimiter, and names of columns that can be declared.
+
+A header is public, as a table's columns are: nothing after its first record is looked at here. It is read as Python's
+`csv` and DuckDB read it: a name may stand in quotes, with delimiters, doubled quotes and line breaks in it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from itertools import count, islice
+from pathlib import Path
+
+from discreet.check import steers
+from discreet.errors import InvalidParameter
+
+PACKED = ".gz"  # after the suffix of a text file
+LONGEST = 1 << 20
+"""Bytes of a header: far more than a table has that anybody asks about."""
+
+_SHOWN = 12
+_DELIMITERS = ",;\t|"
+_QUOTED = re.compile(f'(?:^|(?<=[{_DELIMITERS}]))"(?:[^"]|"")*"')
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names of columns as a file writes them, and what stands between them."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Why these names cannot be declared as they are; nothing if they can."""
+        told = []
+        counts = Counter(map(_folded, self.names))
+        twice = sorted({name for name in self.names if counts[_folded(name)] > 1 and name.strip()})
+        if twice:
+            told.append(f"Columns have the same name: {_some(map(repr, twice))}.")
+        empty = [str(place) for place, name in enumerate(self.names, start=1) if not name.strip()]
+        if empty or not self.names:
+            told.append(f"Columns without a name: {_some(empty) or 'all'}.")
+        steering = [name for name in self.names if any(map(steers, name))]
+        if steering:
+            told.append(f"Names have line breaks or control characters: {_some(map(repr, steering))}.")
+        return tuple(told)
+
+    @property
+    def mended(self) -> tuple[str, ...]:
+        r"""Names that can be declared, each once: a second `ward` is `ward_2`, a column without a name `column_3`.
+
+        >>> Header(("ward", "Ward", "", "heart\nrate"), ",").mended
+        ('ward', 'Ward_2', 'column_3', 'heart rate')
+        """
+        made: list[str] = []
+        taken, numbers = {_folded(name) for name in self.names}, dict[str, Iterator[int]]()
+        for place, written in enumerate(self.names, start=1):
+            name = _plain(written)
+            if name and _folded(name) not in numbers:
+                numbers[_folded(name)] = count(2)
+                made.append(name)
+                continue
+            others = _others(name, numbers[_folded(name)]) if name else _others(f"column_{place}", count(1))
+            made.append(next(one for one in others if _folded(one) not in taken))
+            taken.add(_folded(made[-1]))
+        return tuple(made)
+
+
+def _others(name: str, numbers: Iterable[int]) -> Iterator[str]:
+    """A name with numbers; the first goes without."""
+    return (name if number == 1 else f"{name}_{number}" for number in numbers)
+
+
+def _some(names: Iterable[str]) -> str:
+    """A few of them, for a sentence."""
+    first = list(islice(names, _SHOWN + 1))
+    return ", ".join([*first[:_SHOWN], *(["..."] if len(first) > _SHOWN else [])])
+
+
+def _plain(name: str) -> str:
+    """A name without signs that steer a terminal, with single spaces, in the usual form of its letters."""
+    shown = "".join(" " if steers(sign) else sign for sign in name)
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", shown)).strip()
+
+
+def _folded(name: str) -> str:
+    """What tells names apart: not letter case, as in questions, nor how accents or blanks are written."""
+    return unicodedata.normalize("NFC", _plain(name).casefold())
+
+
+def read_header(path: Path) -> Header:
+    """Reads the first record of a text file, which may be packed; bytes that are not UTF-8 are replaced.
+
+    Raises:
+        InvalidParameter: if it cannot be unpacked, or its first record is no header.
+    """
+    return split_header(first_record(path))
+
+
+def split_header(record: str) -> Header:
+    """Splits a header at its delimiter, the sign that occurs most outside of quotes.
+
+    Raises:
+        InvalidParameter: if it is no record of CSV.
+
+    >>> split_header('ward;"age, in years"')
+    Header(names=('ward', 'age, in years'), delimiter=';')
+    """
+    outside = _QUOTED.sub("", record)
+    delimiter = max(_DELIMITERS, key=outside.count)
+    try:
+        names = next(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True), [])
+    except csv.Error:  # a sign after a closing quote, a quote that is never closed, a name of over 131,072 characters
+        raise _not_a_header("Close each quote before the next name, and double a quote inside of a name") from None
+    return Header(tuple(names), delimiter)
+
+
+def first_record(path: Path) -> str:
+    """Reads a text file up to the first line end that stands outside of quotes.
+
+    Raises:
+        InvalidParameter: if it cannot be unpacked, or there is none within a megabyte.
+    """
+    try:
+        with opened(path) as file:
+            start = file.read(LONGEST)
+    except (OSError, EOFError, zlib.error):
+        raise InvalidParameter("source", path.name, "to be a file that can be read", "Pack it again.") from None
+    text = start.decode("utf-8-sig", errors="replace")
+    end = _end(text)
+    if end is None and len(start) == LONGEST:
+        raise _not_a_header("A quote may be opened and never closed; or write shorter names")
+    return text if end is None else text[:end]
+
+
+def _end(text: str) -> int | None:
+    """The place of the first line end outside of quotes; a quote opens where a name begins, and nowhere else."""
+    place, length = 0, len(text)
+    while place < length:
+        quoted = _QUOTED.match(text, place) if text[place] == '"' and _begins(text, place) else None
+        if quoted is not None:
+            place = quoted.end()
+        elif text[place] == '"' and _begins(text, place):  # and is never closed
+            return None
+        elif text[place] in "\r\n":
+            return place
+        else:
+            place += 1
+    return None
+
+
+def _begins(text: str, place: int) -> bool:
+    return place == 0 or text[place - 1] in _DELIMITERS
+
+
+def _not_a_header(hint: str) -> InvalidParameter:
+    return InvalidParameter("source", "a first line", "to hold the names of columns", f"{hint}.")
+
+
+def opened(path: Path) -> BufferedIOBase:
+    """Opens a file to read its bytes, unpacked."""
+    return gzip.open(path) if path.name.endswith(PACKED) else path.open("rb")
