@@ -91,7 +91,7 @@ def test_headers_are_as_in_duckdb(tmp_path: Path) -> None:
     def check(path: Path) -> None:
         found = read_header(path)
         options = "header = true, all_varchar = true, strict_mode = false, quote = '\"', escape = '\"'"
-        theirs = duckdb.sql(f"FROM read_csv('{path}', delim = '{found.delimiter}', {options})")
+        theirs = duckdb.connect().sql(f"FROM read_csv('{path}', delim = '{found.delimiter}', {options})")
         assert [_plain(name) for name in theirs.columns] == [_plain(name) for name in found.names]
 
     odd = ("a carriage return in quotes", "a mark and quotes")  # it sees other line ends, and no quote after a mark

@@ -18,8 +18,9 @@ import duckdb
 
 from discreet import check
 from discreet.engines.base import Engine, check_columns, stoppable
+from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
+from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.relations import StoredTable
