@@ -42,6 +42,10 @@ TYPES = {
     "ward": "text",
     "cost": "int",
 }
+ODD_COLUMNS = ("e\u0301", "\u00e9", "Day ")
+"""Columns of a table: decomposed, composed, in another case with white space."""
+ODD_NAMES = ('"day "', '"d\u0430y"')
+"""Names that a question gives: with white space, with a Cyrillic letter."""
 MAY_BE_PARTS = ("patient", "clinic", "day", "at", "turn", "w", "flag")
 SPACES = (" ", "\u3000", "\t", "\u00a0")
 LETTERS = ("e\u0301", "\u00e9", "E\u0301", "\u0435\u0301", "e", "E", "\uff11", "1", "\u0661", "\u200b1", "01")
@@ -105,7 +109,8 @@ class World:
 
     @property
     def horizon(self) -> int:
-        return int(self.how["horizon"])
+        """How many periods are released."""
+        return len(self.versions)
 
     @property
     def replaces(self) -> bool:
@@ -132,8 +137,8 @@ class Maker:
         self.horizon = 3 + draw.below(3)
         self.parts = self._parts()
         self.others = tuple(name for name in TYPES if name not in self.parts)
-        names = draw.some([*self.others, "own", "mine", "id", *self.parts], 12)
-        spare = [name for name in ("own", "mine", "id") if name not in names]
+        names = draw.some([*self.others, *ODD_COLUMNS, *self.parts], 12)
+        spare = [name for name in ODD_COLUMNS if name not in names]
         self.other_parts = tuple([*names, *spare][: len(self.parts)])
         self.other_types = self._other_types()
         self.texts = 0
@@ -219,7 +224,7 @@ class Maker:
         tables = [self.rows_of(one, 7 * self.horizon), *(self.rows_of(other, 1 + draw.below(4)) for other in others)]
         units = {unit_of(dict(zip(self.parts, own, strict=True)), self.parts) for own in (one, *others)}
         asked = Question(self)
-        return World(
+        made = World(
             parts=self.parts,
             other_parts=self.other_parts,
             types=self.other_types,
@@ -233,6 +238,7 @@ class Maker:
             ),
             entering=self.rows_of(self.ids(), 2 * self.horizon) if draw.chance(40) else {"visits": [], "stays": []},
         )
+        return replace(made, how=made.how | {"horizon": None}) if draw.chance(15) else made
 
     def declared(self) -> dict[str, Any]:
         draw = self.draw
@@ -280,7 +286,7 @@ class Question:
 
     def period(self, columns: Sequence[Col]) -> tuple[str, bool]:
         """What tells the period: mostly a column that is called like a part of the unit, or made of one."""
-        named = [c for c in columns if c.ref.split(".")[-1] in self.maker.parts]
+        named = [c for c in columns if c.ref.split(".")[-1].strip('"') in self.maker.parts]
         made = [c for c in columns if c.of_part]
         found = self.draw.one(self.draw.one((named, named, named, made, made)) or columns)
         others = [c for c in columns if c.type == found.type]
@@ -304,7 +310,7 @@ class Question:
 
     def select(self, columns: Sequence[Col], count: int = 6) -> tuple[str, list[Col]]:
         """Some columns under names of others, a few of them computed."""
-        names = self.draw.some([*TYPES, "x", "y"], 9)
+        names = self.draw.some([*TYPES, *ODD_NAMES], 9)
         chosen = [self.draw.one(columns) for _ in names[:count]]
         made, outputs = [], []
         for name, column in zip(names, chosen, strict=False):
@@ -346,9 +352,9 @@ class Question:
 
     def _with_stays(self, kind: str) -> tuple[str, str, list[Col]]:
         pairs = zip(self.maker.parts, self.maker.other_parts, strict=True)
-        same = " AND ".join(f"v.{one} = s.{other}" for one, other in pairs)
+        same = " AND ".join(f'v.{one} = s."{other}"' for one, other in pairs)
         parts = self.maker.other_parts
-        columns = [Col(f"s.{name}", type_, "", name in parts) for name, type_ in self.maker.other_types.items()]
+        columns = [Col(f's."{name}"', type_, "", name in parts) for name, type_ in self.maker.other_types.items()]
         return "", f"visits AS v {kind} stays AS s ON {same}", [*columns, *self.draw.some(self.visits("v."), 5)]
 
     def union(self) -> tuple[str, str, list[Col]]:
@@ -367,8 +373,8 @@ class Question:
 
     def pairs(self) -> dict[str, tuple[str, str, str]]:
         """Parts of the id, each with a column of its type and the type, by names that they get."""
-        names = self.draw.some([*TYPES, "x", "y"], 9)
-        names += [name for name in ("mine", "own", "id") if len(names) < len(self.maker.parts)]
+        names = self.draw.some([*TYPES, *ODD_NAMES], 9)
+        names += ["p", "q", "r"] if len(names) < len(self.maker.parts) else []
         found = {}
         for name, part in zip(names, self.maker.parts, strict=False):
             like = [other for other, kind in TYPES.items() if kind == TYPES[part] and other != part]
@@ -378,7 +384,7 @@ class Question:
 
     def folded(self) -> tuple[str, str, list[Col]]:
         """One row for each unit, or for each unit and key, under misleading names."""
-        name, key = self.draw.some([*self.maker.parts, "x", "y"], 2)[0], self.draw.one(("turn", "day", "ward"))
+        name, key = self.draw.some([*self.maker.parts, *ODD_NAMES], 2)[0], self.draw.one(("turn", "day", "ward"))
         made, kind = self.draw.one(
             (("MIN(day)", "date"), ("MAX(turn)", "int"), ("MAX(at)", "timestamp"), ("COUNT(*)", "int"))
         )
@@ -390,7 +396,7 @@ class Question:
 
     def window(self) -> tuple[str, str, list[Col]]:
         """A value of the row before, or a row's place, under the name of a part."""
-        name = self.draw.one([*self.maker.parts, "x"])
+        name = self.draw.one([*self.maker.parts, ODD_NAMES[0]])
         over = f"OVER (PARTITION BY {', '.join(self.maker.parts)} ORDER BY cost)"
         made, kind = self.draw.one(
             ((f"LAG(day) {over}", "date"), (f"ROW_NUMBER() {over}", "int"), (f"LAG(turn) {over}", "int"))

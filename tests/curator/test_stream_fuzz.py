@@ -43,6 +43,7 @@ def test_worlds_have_what_misleads() -> None:
     """Units of one to three columns, ids in several spellings, columns called like parts in every kind of rows."""
     made = [world(seed) for seed in range(60)]
     assert {len(one.parts) for one in made} == {1, 2, 3}
+    assert 0 < sum(one.how["horizon"] is None for one in made) < 20
     for word in (
         "WITH",
         "JOIN pub",
