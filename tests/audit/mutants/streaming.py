@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 
 from discreet.curator import Curator
 from discreet.curator.streams import curated_stream, stream_plan
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
+from discreet.ledger import Book
 from discreet.noise import SeededBits, drawn_ahead
 from discreet.plan.analysis import relation_schema
 from discreet.plan.model.nodes import columns
@@ -21,6 +27,7 @@ from discreet.privacy import Budget
 from discreet.stream import Participation, bounded_memory, toeplitz
 from discreet.stream.factor import Factor
 from discreet.stream.laplace_tree import LaplaceTree
+from discreet.stream.state_file import StateFile
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.stream_worlds import check_paid
 
@@ -107,6 +114,44 @@ def a_replaced_person_leaves_and_enters() -> None:
 @catcher("record and replay")
 def no_unit_moves_a_stream_farther_than_was_paid() -> None:
     check_paid((12, 36, 67))
+
+
+class _Crash(BaseException):
+    """The process dies."""
+
+
+@catcher("record and replay")
+def a_period_that_was_saved_is_released_with_its_noise() -> None:
+    """The first period is in the state when the process dies, and not yet in the ledger."""
+    rows = [{"person": p, "day": dt.date(2026, 1, 1)} for p in range(3)]
+    with TemporaryDirectory() as folder:
+
+        def opened() -> Any:
+            curator = Curator(f"{folder}/book", engine=Memory())
+            types = {"person": "int", "day": "date"}
+            curator.protect(rows, name="visits", unit="person", types=types, budget=Budget(rho=1))
+            question = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
+            return curator, curator.stream(question, horizon=4, rho="0.5", start="2026-01-01")
+
+        def die(*_: Any, **__: Any) -> Any:
+            raise _Crash
+
+        with pytest.MonkeyPatch.context() as patch, suppress(_Crash):
+            curator, stream = opened()
+            patch.setattr(Book, "store_beside", die)
+            stream.release()
+        curator.close()
+        (state,) = Path(f"{folder}/book.streams").glob("*.state")
+        saved = json.loads(state.read_text().splitlines()[1])["noisy"]
+        curator, stream = opened()
+        with curator:
+            stream.release(period="2026-01-01")
+            assert stream._witness.released() == [saved]
+
+
+def _measured_again(self: Any) -> None:
+    self.count = self._witness.seen(self._stream) or 0
+    self._loaded = self._loaded[: self.count]
 
 
 def _told_by_name(expression: Any, schema: Any) -> bool:
@@ -223,5 +268,11 @@ MUTANTS = [
         "What is computed of a part of the id is taken for that part, whatever else it is computed of.",
         setting(relation_schema, "derived", _linked_like_its_first_column),
         no_unit_moves_a_stream_farther_than_was_paid,
+    ),
+    Mutant(
+        "a period that was saved is measured again",
+        "A period that a state has and the ledger has not is dropped, and its values meet other noise.",
+        setting(StateFile, "_check_witness", _measured_again),
+        a_period_that_was_saved_is_released_with_its_noise,
     ),
 ]
