@@ -75,9 +75,8 @@ class Curator:
 
     def _measure_with(self, engine: Engine, releaser: Releaser, *, salt: str | None) -> None:
         """Puts together all that measures, around the catalog and the book."""
-        self._releaser = releaser
-        self._replay = Replay(self._book, private=releaser.bits.private)
-        self._planner = Planner(self._book, self._replay, salt=salt)
+        self._releaser, self._replay = releaser, Replay(self._book, private=releaser.bits.private)
+        self._planner = Planner(self._book, self._replay, read=self._catalog.read, salt=salt)
         self._performer = Performer(self._book, engine, releaser)
         self._batches = BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
@@ -182,7 +181,7 @@ class Curator:
         if profile is not None or coverage is not None:
             terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
         if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
-            known = self._replay.find(measurement, terms)
+            known = self._replay.find(self._planner.payable(measurement, terms), terms)
             if known is not None:
                 self._profiler.buy_missing(wanted, analyst=analyst, project=project)
                 portrait = self._replay.portrait(measurement, terms)
@@ -240,11 +239,12 @@ class Curator:
         What a budget refuses is said to be. It takes what `ask` takes, and the `rows` of a group, for errors of means.
         """
         chance = check.probability(confidence=confidence)
-        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
         state = self._book.admit(measurement.account, analyst)
+        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
         terms = self._planner.terms(measurement, requested, state.budget)
+        measurement = self._planner.payable(measurement, terms)
         found = explanation(measurement, terms, self._book, state, confidence=chance, rows=imagined)
         return with_offers(found, measurement, terms, self._book, self._replay, who=(analyst, project))
 
@@ -290,7 +290,7 @@ class Curator:
         measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
         total = self._book.admit(measurement.account, analyst).budget
         budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
-        return compare(measurement, budgets, confidence=chance, rows=imagined)
+        return compare(self._planner.payable(measurement, budgets[0]), budgets, confidence=chance, rows=imagined)
 
     @telling
     def profile(

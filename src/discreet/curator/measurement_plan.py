@@ -195,6 +195,10 @@ class MeasurementPlan:
         """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
         return self.program(left_by_probes(terms), self.widest, edition=edition)
 
+    def planned(self, terms: Terms) -> Program:
+        """Returns the program by what is known, else by what is supposed: its shape does not depend on facts."""
+        return self.supposed(terms) if self.missing else self.program(terms, self.facts)
+
     def event(self, terms: Terms, probes: int, edition: Edition = Edition.NOW) -> events.Event:
         """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:

@@ -70,9 +70,12 @@ class BatchAsker:
         measurements = self._measurements(asked)
         account = self._book.admit(measurements[0].account, analyst, project)
         terms = Terms.of(asked.epsilon, asked.delta, account.budget)
+        share = Terms(terms.epsilon / len(measurements), terms.delta / len(measurements))
         for place, one in enumerate(measurements):
             with naming(place):
-                one.price(Terms(terms.epsilon / len(measurements), terms.delta / len(measurements)))
+                one.price(share)
+        if not self._book.is_charged(analyst, key):
+            measurements = self._payable(measurements, share)
         batch = BatchPlan.of(measurements, terms, self._replay.find)
         if not batch.layout.parts and not self._book.is_charged(analyst, key):
             results = [self._kept(batch, place) for place in range(len(measurements))]
@@ -104,6 +107,17 @@ class BatchAsker:
                     reason = "It is about the people of another account than the questions before it."
                     raise UnsupportedQuery(reason, "Ask a batch of its own for each account: each is charged once.")
         return found_plans
+
+    def _payable(self, measurements: Sequence[MeasurementPlan], share: Terms) -> list[MeasurementPlan]:
+        """The measurements; what adds up private groups stays if they are stored, or asked for in the same batch."""
+        adding = [self._planner.is_of_shown_groups(one, share) for one in measurements]
+        shown = {one.request_key(share) for one, adds in zip(measurements, adding, strict=True) if not adds}
+        found: list[MeasurementPlan] = []
+        for place, (one, adds) in enumerate(zip(measurements, adding, strict=True)):
+            with naming(place):
+                beside = adds and one.request_key(share) in shown
+                found.append(one if not adds or beside else self._planner.payable(one, share))
+        return found
 
     def _of_charge(self, batch: BatchPlan, receipt: Receipt) -> tuple[BatchPlan, list[MeasurementResult]]:
         """The batch as it was run, and what each question is answered from: the same, whoever asks for it.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from discreet import check
+from discreet.curator.asking.shown_groups import refusal_of_shown_groups
 from discreet.curator.catalog.catalog import BoundQuestion
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, bounded, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
-from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
+from discreet.errors import InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.probes.magnitudes import choosable
@@ -30,11 +32,13 @@ from discreet.measurement.probes.probes import (
 )
 from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.measurement.program.execution import Released
+from discreet.measurement.program.group_steps import is_of_shown_groups
 from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Question, Value
 from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
 from discreet.progress import stage
 
@@ -64,11 +68,14 @@ class Planner:
     Args:
         book: where accounts are.
         replay: what was released before.
+        read: reads the text of a question.
         salt: by which rows are kept, in place of the account's own; for curators that are observed.
     """
 
-    def __init__(self, book: Book, replay: Replay, *, salt: str | None = None) -> None:
-        self._book, self._replay, self._salt = book, replay, salt
+    def __init__(
+        self, book: Book, replay: Replay, *, read: Callable[[str], BoundQuestion], salt: str | None = None
+    ) -> None:
+        self._book, self._replay, self._read, self._salt = book, replay, read, salt
 
     def plan(
         self, bound: BoundQuestion, *, limits: RequestedLimits = None, other: Value = None, salt: str | None = None
@@ -110,6 +117,37 @@ class Planner:
             facts=self._replay.facts(probes),
             sql=bound.sql,
         )
+
+    def payable(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementPlan:
+        """Returns what is to be found or charged for: the question itself, or one of the same groups that is stored.
+
+        Raises:
+            UnsupportedQuery: if it adds up groups of which only some are shown, and these are not stored.
+        """
+        if not self.is_of_shown_groups(measurement, terms) or self._replay.find(measurement, terms) is not None:
+            return measurement
+        for plan in self._replay.same_groups(measurement, terms):
+            rows, schemas = described(plan, measurement.schemas), measurement.schemas
+            bound = BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=measurement.account)
+            stored = replace(self.plan(bound, limits=measurement.limits), sql=measurement.sql)
+            if self._replay.find(stored, terms) is not None:
+                return stored
+        accepts = partial(self._is_payable, limits=measurement.limits, terms=terms)
+        raise refusal_of_shown_groups(measurement, accepts)
+
+    def is_of_shown_groups(self, measurement: MeasurementPlan, terms: Terms) -> bool:
+        """Tells whether a question adds up groups of which only those large enough are shown."""
+        several = any(adds_up_groups(one) for one in (measurement.plan, *measurement.plan.beside))
+        return several and is_of_shown_groups(measurement.planned(terms))
+
+    def _is_payable(self, sql: str, *, limits: Limits | None, terms: Terms) -> bool:
+        """Whether a text could be asked at these terms."""
+        try:
+            other = self.plan(self._read(sql), limits=limits)
+            other.price(terms)
+            return not self.is_of_shown_groups(other, terms)
+        except (UnsupportedQuery, UnknownTable, InvalidParameter):
+            return False
 
     def salt(self, account: str) -> str:
         """Returns the secret by which rows of the people of an account are kept."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
+from itertools import count
 
 from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
@@ -136,6 +137,21 @@ class Replay:
             if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
                 return found
         return None
+
+    def same_groups(self, measurement: MeasurementPlan, terms: Terms) -> Iterator[Question]:
+        """Yields a question with what was released of its groups beside it, so that a stored release may serve it.
+
+        A SELECT over groups need not use all numbers that were released of them.
+        """
+        plan = measurement.plan
+        if measurement.missing or plan.beside or plan.rest or plan.bands:
+            return
+        wanted = measurement.program(terms, measurement.facts)
+        for question, _ in reversed(list(self._book.related(area(wanted, measurement.tables(measurement.facts))))):
+            other = recall(question, plan)
+            wider = None if other is None else _with_numbers_of(plan, other)
+            if wider is not None:
+                yield wider
 
     def _part(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:
         """Returns what was released of several groupings, if one of them is asked for and has no more noise."""
@@ -265,6 +281,22 @@ class Replay:
         return MeasurementResult(
             released=released, facts=facts, event=released.program.event, private=self._private, edition=edition
         )
+
+
+def _groups_of(plan: Question) -> tuple[object, ...]:
+    return tuple(key.expression for key in plan.keys), plan.where, plan.sets
+
+
+def _with_numbers_of(plan: Question, other: Question) -> Question | None:
+    """A question with the aggregates of another about the same groups; None if that has not all of its own."""
+    same = _groups_of(plan) == _groups_of(other)
+    own = {replace(each, name=""): each for each in plan.aggregates}
+    released = {replace(each, name=""): each for each in other.aggregates}
+    if not same or not own.keys() <= released.keys() or len(own) == len(released):
+        return None
+    names = (f"#{place}" for place in count(1) if f"#{place}" not in {each.name for each in plan.aggregates})
+    more = tuple(replace(each, name=next(names)) for each in released if each not in own)
+    return replace(plan, aggregates=(*plan.aggregates, *more))
 
 
 def profile_key(schema: TableSchema) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.cube import FittedTables
-from discreet.measurement.program.group_steps import Finishing, same_values, worked
+from discreet.measurement.program.group_steps import Finishing, note_on_shown_groups, same_values, worked
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.grids import CLIPPED
@@ -289,15 +289,14 @@ def _apart(program: Program, exact: Integers, made: Callable[[Measure, Integers]
 def notes(program: Program) -> tuple[str, ...]:
     """Returns everything a reader must know to read the numbers right."""
     own = _notes(program)
-    shown = ["Groups that are not shown are missing in everything that is computed from several groups."]
-    gathers, count = program.contribution.gathers, len(program.released)
+    count = len(program.released)
     shared = [f"The budget is shared equally by {count} questions, which are released together."]
     return tuple(
         dict.fromkeys(
             [
                 *own,
                 *(note for one in program.beside for note in _notes(one)),
-                *(shown if program.selection is not None and program.question.steps and not gathers else []),
+                *note_on_shown_groups(program),
                 *(shared if count > 1 else []),
             ]
         )

@@ -28,7 +28,16 @@ from discreet.mechanisms.sums import (
 from discreet.plan.model.nodes import Question, Step
 from discreet.plan.post.outputs import Cell, Noisy, NoisyTime, finish
 from discreet.plan.post.step_evaluation import Setting, walked
-from discreet.plan.post.steps import FilterGroups, measured, noisy_columns, rests, single
+from discreet.plan.post.steps import (
+    AttachQuestion,
+    FilterGroups,
+    adds_up_groups,
+    measured,
+    noisy_columns,
+    of_several_groups,
+    rests,
+    single,
+)
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
@@ -154,6 +163,34 @@ def worked(
         answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished))
     length = len(next(iter(answers.values())))
     return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
+
+
+def is_of_shown_groups(program: Program) -> bool:
+    """Tells whether an answer adds up groups of which only those large enough are shown, as if they were all.
+
+    Groups are also lost where they are joined with such groups.
+    """
+    steps = program.question.steps
+    joined = {step.place for step in steps if isinstance(step, AttachQuestion) and step.on}
+    blocks = [part for place, part in enumerate(program.beside) if place in joined]
+    if adds_up_groups(program.question) and any(map(_has_private_groups, (program, *blocks))):
+        return True
+    return any(adds_up_groups(part.question) and _has_private_groups(part) for part in program.beside)
+
+
+def note_on_shown_groups(program: Program) -> list[str]:
+    """Returns what is said of numbers that are computed from the groups shown alone."""
+    private = any(map(_has_private_groups, (program, *program.beside)))
+    names = of_several_groups(program.question) if private else ()
+    blocks = [part for part in program.beside if _has_private_groups(part) and of_several_groups(part.question)]
+    if not names and not blocks:
+        return []
+    about = ", ".join(names) or "Numbers of SELECTs in brackets"
+    return [f"{about}: computed from the groups shown, not from all groups. Groups that are not shown are missing."]
+
+
+def _has_private_groups(program: Program) -> bool:
+    return any(one.selection is not None for one in (program, *program.groupings))
 
 
 def _totals(program: Program) -> dict[str, Total]:

@@ -221,6 +221,22 @@ def _last(question: Question) -> list[Expression]:
     return [output.expression for output in question.outputs] + [order.expression for order in question.order]
 
 
+def of_several_groups(question: Question) -> tuple[str, ...]:
+    """Returns the outputs that are computed from several groups: aggregates and windows of released numbers."""
+    found: set[str] = set()
+    for step in question.steps:
+        found |= {each.name for each in made((step,))}
+        if isinstance(step, UnionAll):
+            found |= {column.name for column in step.columns if _reads(column.expression, found)}
+    return tuple(output.name for output in question.outputs if _reads(output.expression, found))
+
+
+def adds_up_groups(question: Question) -> bool:
+    """Tells whether groups are counted, added up or compared, so that the result is about all of them."""
+    folds = [fold for step in question.steps if isinstance(step, Regroup) for fold in step.folds]
+    return any(fold.kind != "any" for fold in folds)
+
+
 def _left(step: Step, read: set[str]) -> Step | None:
     if isinstance(step, GroupWindows):
         windows = tuple(window for window in step.windows if window.name in read)
