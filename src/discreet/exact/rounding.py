@@ -32,25 +32,27 @@ class Interval:
 
 
 def float_above(value: Fraction | int) -> float:
-    """Returns the smallest float that is not below the rational.
+    """Returns the smallest float that is not below the rational; zero has no sign.
 
     >>> Fraction(float_above(Fraction(1, 3))) >= Fraction(1, 3)
     True
+    >>> float_above(Fraction(-1, 10**400))
+    0.0
     """
     try:
         nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -sys.float_info.max
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    return (nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)) + 0.0  # and not -0.0
 
 
 def float_below(value: Fraction | int) -> float:
-    """Returns the largest float that is not above the rational.
+    """Returns the largest float that is not above the rational; zero has no sign.
 
     >>> float_below(Fraction(1, 3)), float_above(Fraction(1, 3))
     (0.3333333333333333, 0.33333333333333337)
     """
-    return -float_above(-value)
+    return 0.0 - float_above(-value)
 
 
 def root_above(value: Fraction, bits: int = 64) -> Fraction:

@@ -126,4 +126,4 @@ class Estimate(Displayed):
 
 
 def _text(number: Any) -> str:
-    return f"{float(number):.6g}" if isinstance(number, float | np.floating | Fraction) else str(number)
+    return f"{float(number) + 0.0:.6g}" if isinstance(number, float | np.floating | Fraction) else str(number)

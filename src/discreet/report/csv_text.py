@@ -34,6 +34,8 @@ def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> st
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return value + 0.0  # a zero has no sign
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
     text = check.spelled_out(value)

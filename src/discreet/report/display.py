@@ -143,14 +143,14 @@ def printable(text: str, *, lines: bool = False) -> str:
 def plain(value: object) -> str:
     r"""Returns a key of a group, or any other value, as a text without control characters.
 
-    >>> plain("A\x1b[31m"), plain(None), plain(True), plain(1234.5)
-    ('A\\x1b[31m', 'NULL', 'true', '1234.5')
+    >>> plain("A\x1b[31m"), plain(None), plain(True), plain(1234.5), plain(-0.0)
+    ('A\\x1b[31m', 'NULL', 'true', '1234.5', '0.0')
     """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
-    return printable(str(value))
+    return printable(str(value + 0.0 if isinstance(value, float) else value))  # a zero has no sign
 
 
 def measured(value: Number | dt.date | None, low: Number | dt.date, high: Number | dt.date) -> str:
@@ -221,7 +221,7 @@ def amount(value: Number | Fraction) -> str:
     if size and not 1e-4 <= size < 1e12:
         return f"{float(value):.4g}"
     places = 3 if size >= 1 else 6
-    return f"{float(value):,.{places}f}".rstrip("0").rstrip(".")
+    return f"{float(value) + 0.0:,.{places}f}".rstrip("0").rstrip(".")
 
 
 def error(width: float) -> str:
@@ -239,7 +239,7 @@ def percent(share: float | Fraction) -> str:
     >>> percent(Fraction(19, 20))
     '95 %'
     """
-    return f"{float(100 * share):g} %"
+    return f"{float(100 * share) + 0.0:g} %"
 
 
 def rate(share: float) -> str:

@@ -28,6 +28,7 @@ from tests.measurement.test_agreeing import farthest
 from tests.redteam.clinics import APPROXIMATE, CROWD, clinic
 
 ROLLUP = "SELECT ward, COUNT(DISTINCT patient) AS n FROM visits GROUP BY ROLLUP (ward)"
+DRAWN = "SELECT ward, MAX(age) AS m, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
 KINDS = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
 ITEMS = "SELECT COUNT(*) AS n FROM items"
 BOTH = "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS s FROM visits"
@@ -36,6 +37,13 @@ BOTH = "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS s FROM visits"
 @catcher("audit.query")
 def one_person_is_paid_for_in_all_groupings() -> None:
     found = audit.query(clinic, ROLLUP, CROWD, neighbours=4)
+    assert found.passed, found.summary()
+
+
+@catcher("audit.query")
+def noise_and_draws_of_one_price_are_paid_for_in_all_groupings() -> None:
+    """A count and a drawn maximum cost the same, and what they moved in all groupings is added up together."""
+    found = audit.query(lambda rows: clinic(rows, budget=APPROXIMATE), DRAWN, CROWD, delta=1e-5, neighbours=4)
     assert found.passed, found.summary()
 
 
@@ -126,6 +134,12 @@ MUTANTS = [
         "Of the groupings of a ROLLUP one is left out of what a person can change.",
         _fewer_groupings,
         one_person_is_paid_for_in_all_groupings,
+    ),
+    Mutant(
+        "a grouping of draws left uncharged",
+        "Of the groupings of a count and a drawn maximum one is left out of what a person can change.",
+        _fewer_groupings,
+        noise_and_draws_of_one_price_are_paid_for_in_all_groupings,
     ),
     Mutant(
         "what is not shown for nothing",

@@ -35,6 +35,20 @@ def test_all_groupings_are_one_charge() -> None:
     assert all(Fraction(1, 3) < each.share <= 1 for each in found.questions)
 
 
+@pytest.mark.parametrize(
+    "outputs",
+    ["MAX(age) AS m, COUNT(*) AS n", "MAX(age) AS m, AVG(age) AS a, COUNT(*) AS n", "MODE(ward) AS o, COUNT(*) AS n"],
+)
+@pytest.mark.parametrize("sets", ["ROLLUP (ward)", "GROUPING SETS ((ward), (old))", "CUBE (ward, old)"])
+def test_noise_and_draws_may_have_one_price(outputs: str, sets: str) -> None:
+    """With a delta, a count and a drawn point are paid with the same rho, and are told in other numbers of ways."""
+    asked = f"SELECT ward, age > 40 AS old, {outputs} FROM visits GROUP BY {sets}"
+    if sets.startswith("ROLLUP"):
+        asked = f"SELECT ward, {outputs} FROM visits GROUP BY {sets}"
+    found = audit.query(clinic(), asked, ROWS, neighbours=2)
+    assert found.passed, found.summary()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("delta", ["0", None], ids=["pure", "with delta"])

@@ -220,10 +220,21 @@ def paid_moves(
 
 
 def _joint(listed: Sequence[tuple[Move, ...]], times: int) -> Sequence[tuple[Move, ...]]:
-    """Releases of one event, paid so often: each by itself if all are paid, else as one."""
+    """Releases of one event, paid so often: each by itself if all are paid, else as one.
+
+    Noise and draws may be paid with the same event. Noise is told in one currency, draws as they were paid and as a
+    rho: what all have in the first place is added up over all of them, the rest over those that have it.
+    """
     if len(listed) <= times:
         return listed
-    return [tuple(_sum(same, times) for same in zip(*listed, strict=True))]
+    places = range(max(map(len, listed)))
+    columns = [[found[place] for found in listed if place < len(found)] for place in places]
+    return [tuple(_sum(same, times) for column in columns for same in _by_currency(column))]
+
+
+def _by_currency(column: Sequence[Move]) -> list[list[Move]]:
+    kinds = dict.fromkeys(move.currency for move in column)
+    return [[move for move in column if move.currency == kind] for kind in kinds]
 
 
 def _sum(listed: Sequence[Move], times: int) -> Move:

@@ -283,7 +283,7 @@ def _record(row: dict[str, Cell]) -> dict[str, Any]:
         elif isinstance(cell, NoisyTime):
             made |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
         else:
-            made[name] = cell
+            made[name] = cell + 0.0 if isinstance(cell, float) else cell  # a zero has no sign
     return made
 
 

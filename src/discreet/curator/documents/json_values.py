@@ -65,7 +65,7 @@ def write_value(value: Value) -> Any:
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         return _NOT_FINITE[str(value)]
-    return value
+    return value + 0.0 if isinstance(value, float) else value  # a zero has no sign
 
 
 def read_value(kind: str, written: Any) -> Value:

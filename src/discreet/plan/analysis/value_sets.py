@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce, singledispatch
+from functools import lru_cache, reduce, singledispatch
 from itertools import product
 
 from discreet.plan.analysis.value_bounds import applied, span
@@ -52,7 +52,7 @@ class ValueSet:
         """
         found = set(values)
         few = frozenset(value for value in found if value is not None)
-        return cls(few, hull(map(_exactly, few)) if few else EMPTY, nullable=None in found)
+        return cls(few, _around_all(few), nullable=None in found)
 
     @classmethod
     def between(cls, low: Value, high: Value) -> ValueSet:
@@ -102,6 +102,16 @@ def _exactly(value: Value) -> Span:
     if isinstance(value, bool) or not isinstance(value, int | float | dt.date):
         return EVERYTHING
     return Span.exactly(day_number(value) if isinstance(value, dt.date) else value)
+
+
+def _around_all(few: frozenset[Value]) -> Span:
+    """The span of values of one type, by the least and the largest alone: for many of them, many times."""
+    if not few:
+        return EMPTY
+    if any(isinstance(value, bool) or not isinstance(value, int | float | dt.date) for value in few):
+        return EVERYTHING
+    low, high = min(few), max(few)  # type: ignore[type-var]
+    return Span(_exactly(low).low, _exactly(high).high, nullable=False)
 
 
 Sets = Mapping[str, ValueSet]
@@ -158,11 +168,17 @@ def _around(expression: Call, parts: Sequence[ValueSet], columns: Sets) -> Span:
 
 def _tried(expression: Call, parts: Sequence[ValueSet]) -> ValueSet | None:
     """The values for all combinations of few values of the arguments, whether or not a row has them together."""
+    kinds = tuple(part.type for part in expression.arguments)
+    return _computed(expression.function, kinds, expression.type, tuple(parts))
+
+
+@lru_cache(maxsize=4096)  # the branches of a CASE, such as the bands of a histogram, ask for the same again and again
+def _computed(function: str, kinds: tuple[Type, ...], result: Type, parts: tuple[ValueSet, ...]) -> ValueSet | None:
     lists = [values for part in parts if (values := part.values) is not None]
     if len(lists) < len(parts) or math.prod(map(len, lists)) > MOST_TRIED:
         return None
-    names = [Column(f"#{place}", part.type) for place, part in enumerate(expression.arguments)]
-    applied = Call(expression.function, tuple(names), expression.type)
+    names = [Column(f"#{place}", kind) for place, kind in enumerate(kinds)]
+    applied = Call(function, tuple(names), result)
     rows = ({name.name: value for name, value in zip(names, row, strict=True)} for row in product(*lists))
     return ValueSet.of(evaluate(applied, row) for row in rows)
 
@@ -266,12 +282,12 @@ _ENDS: Mapping[Type, tuple[Fraction, Fraction]] = {
     Type.DATE: (Fraction(1), Fraction(LAST_DAY)),
     Type.TIMESTAMP: (Fraction(1), Fraction(LAST_DAY)),
 }
-_COMPUTED = (
+_COMPUTED_NAMES = (
     *("add", "subtract", "multiply", "negate", "absolute", "round", "floor", "ceil"),
     *("to_int", "to_float", "add_days", "add_months", "start_of_week"),
 )
 _SURE: Mapping[str, Callable[[Call, Sequence[ValueSet], Span], bool]] = {
-    **dict.fromkeys(_COMPUTED, _is_inside),
+    **dict.fromkeys(_COMPUTED_NAMES, _is_inside),
     **dict.fromkeys(("divide", "integer_divide", "modulo"), _is_divided),
     "square_root": lambda _, parts, around: parts[0].span.low >= 0 and around.is_bounded,
     "to_date": lambda expression, *_: expression.arguments[0].type is not Type.TEXT,

@@ -159,7 +159,7 @@ def _double(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return found + 0.0 if math.isfinite(found) else None  # + 0.0: there is one zero
 
 
 def _whole(value: Any) -> Any:

@@ -51,7 +51,7 @@ class Span:
         return Span(-self.high, -self.low)
 
     def __add__(self, other: Span) -> Span:
-        return self._none(other) or Span(self.low + other.low, self.high + other.high)
+        return self._none(other) or Span(_plus(self.low, other.low), _plus(self.high, other.high))
 
     def __sub__(self, other: Span) -> Span:
         return self + -other
@@ -118,8 +118,19 @@ def least(spans: Iterable[Span]) -> Span:
     return Span(-flipped.high, -flipped.low, flipped.nullable)
 
 
+def _plus(a: End, b: End) -> End:
+    """Infinities are not added to rationals, which Python makes doubles of: one that is too large would raise."""
+    if isinstance(a, float):
+        return a
+    return b if isinstance(b, float) else a + b
+
+
 def _times(a: End, b: End) -> End:
-    return Fraction(0) if a == 0 or b == 0 else a * b
+    if a == 0 or b == 0:
+        return Fraction(0)
+    if isinstance(a, float) or isinstance(b, float):
+        return math.inf if (a > 0) is (b > 0) else -math.inf
+    return a * b
 
 
 def _inverse(end: End) -> End:

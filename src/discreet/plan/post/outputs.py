@@ -24,11 +24,17 @@ from discreet.plan.model.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """A released number and its interval; no value if it is a quotient by zero."""
+    """A released number and its interval; no value if it is a quotient by zero. A zero has no sign."""
 
     value: int | float | Fraction | None
     low: int | float | Fraction
     high: int | float | Fraction
+
+    def __post_init__(self) -> None:
+        if self.value == 0 or self.low == 0 or self.high == 0:
+            for name in ("value", "low", "high"):
+                if getattr(self, name) == 0:
+                    object.__setattr__(self, name, getattr(self, name) + 0)  # -0.0 + 0 is 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _whole(value: Any, column: str) -> int:
 
 
 def _real(value: Any) -> float:
-    return _INFINITIES[value] if isinstance(value, str) and value in _INFINITIES else float(value)
+    return _INFINITIES[value] if isinstance(value, str) and value in _INFINITIES else float(value) + 0.0  # not -0.0
 
 
 def _real_text(value: float) -> str:
