@@ -186,8 +186,19 @@ OPERATORS = (
 )
 
 TYPES = (
-    _number("INT BIGINT", "whole numbers of 64 bits", "CAST(charge AS INT) + CAST(charge AS BIGINT)"),
-    _number("FLOAT DOUBLE DECIMAL", "doubles", "CAST(age AS FLOAT) + CAST(age AS DOUBLE) + CAST(age AS DECIMAL)"),
+    _number(
+        "INT BIGINT",
+        "whole numbers of 64 bits; of a double the nearest, of two the even one: 2.5 is 2, 3.5 is 4; "
+        "a text of anything else than digits, '2.5' too, is NULL, and so is what does not fit",
+        "CAST(charge AS INT) + CAST(charge AS BIGINT)",
+    ),
+    _number("FLOAT DOUBLE", "doubles", "CAST(age AS FLOAT) + CAST(age AS DOUBLE)"),
+    _number(
+        "DECIMAL",
+        "DECIMAL(p, s) is a double that is rounded as by ROUND(x, s), and NULL with more than p - s digits before the "
+        "point; DECIMAL alone is DECIMAL(18, 3)",
+        "CAST(charge AS DECIMAL(10, 2))",
+    ),
     _condition("TEXT VARCHAR", "texts", "CAST(age AS TEXT) LIKE '6%' OR CAST(age AS VARCHAR) LIKE '7%'"),
     _condition("DATE", "a day", "day >= DATE '2026-06-01'"),
     _condition("TIMESTAMP TIMESTAMPNTZ", "a moment, without a zone", "arrived >= TIMESTAMP '2026-06-01 12:00:00'"),

@@ -83,7 +83,13 @@ _PREFIX = {
     "cube_root": "CBRT",
     **{name: name.upper() for name in ELEMENTARY - {"cube_root"}},
 }
-_CASTS = {"to_int": "INT", "to_float": "DOUBLE", "to_text": "TEXT", "to_date": "DATE", "to_timestamp": "TIMESTAMP"}
+_CASTS = {
+    **dict.fromkeys(("to_int", "round_to_int"), "INT"),
+    "to_float": "DOUBLE",
+    "to_text": "TEXT",
+    "to_date": "DATE",
+    "to_timestamp": "TIMESTAMP",
+}
 
 
 def sql(expression: Expression) -> str:
@@ -150,7 +156,8 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((name, (N, N)) for name in ("add", "subtract", "multiply", "integer_divide", "modulo", "greatest", "least")),
         *((name, (N, N)) for name in ("coalesce", "null_if")),
         *((name, (N,)) for name in ("negate", "absolute")),
-        *((("to_int"), (kind,)) for kind in (F, T, B)),
+        *((("to_int"), (kind,)) for kind in (T, B)),
+        ("round_to_int", (F,)),
         *((name, (D,)) for name in ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year")),
         ("days_between", (D, D)),
         ("microseconds_between", (S, S)),

@@ -7,7 +7,8 @@ WITH (`origin`, `nested`). A SELECT over one that counts across people only work
 *Names.* Letter case and quotes do not matter where a name is clear without them. In WHERE, in GROUP BY and inside
 aggregates a name is a column of the table; GROUP BY also takes the name or the place of an output. In HAVING and ORDER
 BY a name is a column of the answer first. *Numbers.* `/` is division of doubles, `//` of whole numbers; FLOOR, CEIL and
-ROUND give doubles, and ROUND(x, n) is ROUND(x * 10^n) / 10^n in doubles. *NULL.* It sorts last, in both directions; in
+ROUND give doubles, and ROUND(x, n) is ROUND(x * 10^n) / 10^n in doubles. A double that is cast to INT becomes the
+nearest whole number, of two the even one, as in PostgreSQL. *NULL.* It sorts last, in both directions; in
 the list of IN and NOT IN it counts for nothing.
 """
 

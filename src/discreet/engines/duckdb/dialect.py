@@ -97,6 +97,14 @@ _FUNCTIONS: Templates = {
         "CASE WHEN {0} >= -9223372036854775808e0 AND {0} < 9223372036854775808e0 THEN CAST(trunc({0}) AS BIGINT) END",
         repeats=(0,),
     ),
+    # What is left beside the whole part is exact; a cast rounds as well, but not the same way in all versions.
+    "round_to_int": Template(
+        "CASE WHEN {0} >= -9223372036854775808e0 AND {0} < 9223372036854775808e0 THEN CAST(trunc({0}) + CASE"
+        " WHEN abs({0} - trunc({0})) > 0.5e0"
+        " OR (abs({0} - trunc({0})) = 0.5e0 AND trunc({0}) / 2e0 <> trunc({0} / 2e0))"
+        " THEN sign({0}) ELSE 0e0 END AS BIGINT) END",
+        repeats=(0,),
+    ),
     ("to_int", Type.TEXT): _matches("[+-]?[0-9]{{1,19}}", "TRY_CAST({0} AS BIGINT)"),
     ("to_float", Type.TEXT): _matches(_FLOAT, "TRY_CAST({0} AS DOUBLE)", infinite=True),
     ("to_date", Type.TEXT): Template(

@@ -195,6 +195,10 @@ DOUBLES: Templates = {
         f"CASE WHEN {{0}} >= {number(-(2.0**63))} AND {{0}} < {number(2.0**63)} THEN CAST(trunc({{0}}) AS bigint) END",
         repeats=(0,),
     ),
+    "round_to_int": Template(  # whose cast rounds halves to the even one
+        f"CASE WHEN {{0}} >= {number(-(2.0**63))} AND {{0}} < {number(2.0**63)} THEN CAST({{0}} AS bigint) END",
+        repeats=(0,),
+    ),
     ("to_float", Type.TEXT): _from_text(),
     "ln": _gridded("ln({0})", "{0} > 0"),
     "log2": _gridded(_LOG2, "{0} > 0"),

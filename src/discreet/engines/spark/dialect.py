@@ -126,6 +126,10 @@ _NUMBERS: Templates = {
         "CASE WHEN {0} >= -9223372036854775808D AND {0} < 9223372036854775808D THEN CAST({0} AS BIGINT) END",
         repeats=(0,),
     ),
+    "round_to_int": Template(
+        "CASE WHEN {0} >= -9223372036854775808D AND {0} < 9223372036854775808D THEN CAST(rint({0}) AS BIGINT) END",
+        repeats=(0,),
+    ),
     ("to_int", Type.TEXT): _matches("[+-]?[0-9]{{1,19}}", "try_cast({0} AS BIGINT)"),
     ("to_float", Type.TEXT): _matches(_FLOAT, "try_cast({0} AS DOUBLE)", infinite=True),
 }

@@ -379,6 +379,7 @@ _RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "null_if": lambda spans: Span(spans[0].low, spans[0].high),
     "to_int": _mapped(math.trunc),
+    "round_to_int": _mapped(round),
     "to_float": _mapped(Fraction),
     "square_root": root,
     **ELEMENTARY_RULES,

@@ -284,7 +284,7 @@ _ENDS: Mapping[Type, tuple[Fraction, Fraction]] = {
 }
 _COMPUTED_NAMES = (
     *("add", "subtract", "multiply", "negate", "absolute", "round", "floor", "ceil"),
-    *("to_int", "to_float", "add_days", "add_months", "start_of_week"),
+    *("to_int", "round_to_int", "to_float", "add_days", "add_months", "start_of_week"),
 )
 _SURE: Mapping[str, Callable[[Call, Sequence[ValueSet], Span], bool]] = {
     **dict.fromkeys(_COMPUTED_NAMES, _is_inside),

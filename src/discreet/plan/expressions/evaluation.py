@@ -279,6 +279,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not a,
     "in": lambda a, *members: a in members,
     "to_int": _to_int,
+    "round_to_int": round,  # of Python's numbers it is to the even one
     "to_float": _to_float,
     "to_text": _to_text,
     "to_date": _to_date,

@@ -133,6 +133,9 @@ _TABLE = (
         tuple(Signature((kind,), N) for kind in (N, F, T, B)),
     ),
     Function(
+        "round_to_int", "the nearest whole number, halves the even one; NULL outside of INT", (Signature((F,), N),)
+    ),
+    Function(
         "to_float",
         "INT: the nearest double; TEXT: digits with at most one point and an exponent, else NULL",
         tuple(Signature((kind,), F) for kind in (N, F, T)),

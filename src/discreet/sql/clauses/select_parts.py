@@ -26,6 +26,7 @@ RESERVED_ENDS = ("_low", "_high")
 _SHORT = {
     "coalesce": "",
     "to_int": "",
+    "round_to_int": "",
     "to_float": "",
     "to_text": "",
     "to_date": "date",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import moment, now, today
 from discreet.sql.functions.grammar import Read, only, read, reads
+from discreet.sql.functions.numbers import rounded
 from discreet.sql.scope import Scope
 
 # ---------------------------------------------------------------------------------------------------------------- casts
@@ -30,7 +34,8 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
         word = kind.sql(dialect="duckdb")[:40]
         scope.refuse(f"{word} is not a type of ours.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
     value = today(scope, node) if target is Type.DATE and now(node.this) else read(node.this, scope)
-    return _converted(target, value, node, scope)
+    made = _converted(target, value, node, scope)
+    return _with_places(made, kind, node, scope) if kind.this.name == "DECIMAL" else made
 
 
 def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) -> Expression:
@@ -44,8 +49,39 @@ def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) ->
         if value.type is Type.DATE:
             return moment(value)
         scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
+    if target is Type.INT and value.type is Type.FLOAT:
+        return _nearest(value)
     return call(f"to_{target.value}", value)
 
+
+def _nearest(value: Expression) -> Expression:
+    """The nearest whole number as PostgreSQL has it: of doubles halves are the even one, of written numbers the larger.
+
+    A number that is written with a point is exact there, a NUMERIC; every other FLOAT is a double.
+    """
+    if isinstance(value, Literal) and value.value is not None:
+        return Literal(evaluate(call("to_int", call("round", value)), {}), Type.INT)
+    return call("round_to_int", value)
+
+
+def _with_places(value: Expression, kind: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
+    """DECIMAL(p, s) is ROUND(x, s), and NULL if that has more than p - s digits before the point.
+
+    The dialect that questions are read in takes DECIMAL alone for DECIMAL(18, 3).
+    """
+    given = [part.this.name for part in kind.expressions]
+    if not given:
+        return value
+    digits, places = ([int(text) for text in given] + [0])[:2] if all(map(str.isdecimal, given)) else (0, -1)
+    if not 1 <= digits <= MOST_DIGITS or not 0 <= places <= min(digits, MOST_PLACES):
+        hint = f"DECIMAL(p, s) has 1 to {MOST_DIGITS} digits, 0 to {MOST_PLACES} of them after the point: {{mean}}."
+        scope.refuse("This DECIMAL is not understood.", hint, node)
+    end = Literal(float(10 ** (digits - places) - Fraction(1, 2 * 10**places)), Type.FLOAT)
+    fitting = call("if", call("less", call("absolute", value), end), value, NULL)
+    return rounded(fitting, places)
+
+
+MOST_DIGITS, MOST_PLACES = 38, 9
 
 reads(exp.Cast, "this", "to")(_cast)
 reads(exp.TryCast, "this", "to", "safe")(_cast)

@@ -120,7 +120,11 @@ def _round(node: exp.Expr, scope: Scope) -> Expression:
     """ROUND(x, n) is round(x * 10^n) / 10^n, both steps in doubles."""
     value = read(node.this, scope)
     digits = node.args.get("decimals")
-    places = 0 if digits is None else _places(digits, scope)
+    return rounded(value, 0 if digits is None else _places(digits, scope))
+
+
+def rounded(value: Expression, places: int) -> Expression:
+    """Returns a number with so many digits after the point, computed in doubles."""
     scale = Literal(10.0 ** abs(places), Type.FLOAT)
     if places == 0:
         return call("round", value)
