@@ -48,6 +48,7 @@ def public_schema(
     >>> public_schema("wards", {"ward": Type.TEXT}).public
     True
     """
+    full = without_null(name, columns, engine)
     described = {
         column: ColumnSchema(
             name=column,
@@ -55,6 +56,7 @@ def public_schema(
             bounds=kept_to(name, column, kind, engine),
             decimals=written_with(name, column, kind, engine),
             limited=kind.is_number,
+            present=column in full,
         )
         for column, kind in columns.items()
     }
@@ -195,6 +197,19 @@ def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> 
         if not any(count for (count,) in found.values()):
             return decimals
     return None
+
+
+def without_null(table: str, columns: Mapping[str, Type], engine: Engine | None) -> frozenset[str]:
+    """Returns the columns of a public table in which every row has a value now; none without an engine."""
+    if engine is None or not columns:
+        return frozenset()
+    nulls = tuple(Statistic(kind="nulls", argument=Column(name, kind)) for name, kind in columns.items())
+    try:
+        found = engine.read(Reading(table=table, statistics=nulls))
+    except QueryFailed:
+        return frozenset()
+    counts = found.get((), (0,) * len(nulls))
+    return frozenset(name for name, count in zip(columns, counts, strict=True) if not count)
 
 
 def listed(

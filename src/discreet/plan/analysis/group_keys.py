@@ -13,18 +13,25 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
 from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.analysis.value_sets import ValueSet, possible
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import DAY_NAMES, DAYS, LAST_DAY, MONTH_NAMES, evaluate
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns
-from discreet.plan.model.schema import TableSchema
+from discreet.plan.expressions.interval_arithmetic import Span
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns, parts_of
+from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
 MOST_VALUES = 500
 """Of a list that nobody declared; longer ones would be zeros for the most part, and such keys stay private."""
+
+MOST_TRIED = 10_000
+"""Of combinations of what columns hold that an expression is computed for: all days of 27 years are."""
 
 Values = tuple[Value, ...]
 
@@ -48,10 +55,39 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
     declared = _declared(expression, schema)
     if declared is not None:
         return declared
-    found = _values(expression, schema)
+    read = frozenset(schema.columns[column.name] for column in columns(expression) if column.name in schema.columns)
+    few = all(known.keys is None or len(known.keys) <= MOST_TRIED for known in read)
+    found = (_listed if few else _listed.__wrapped__)(expression, read)
     if found is None or len(found) > MOST_VALUES:
         return _written(expression)
     return _ordered(found, expression.type)
+
+
+@lru_cache(maxsize=256)  # a question is planned several times
+def _listed(expression: Expression, read: frozenset[ColumnSchema]) -> Values | None:
+    """What an expression of declared columns may be, without what it cannot be where columns with values have one."""
+    schema = TableSchema(name="", columns={known.name: known for known in read})
+    found = _values(expression, schema)
+    if found is None:
+        return None
+    facts = possible(expression, _sets(schema, bounded=False))
+    null = possible(expression, _sets(schema, bounded=True)).nullable
+    return tuple(value for value in found if (null if value is None else facts.holds(value)))
+
+
+def _sets(schema: TableSchema, *, bounded: bool) -> dict[str, ValueSet]:
+    """What is known of columns that have a value in every row: that they have one, and where rows within bounds lie.
+
+    Groups of values beyond the bounds stay, so that bands without an end catch them.
+    """
+    found = {}
+    for name, known in schema.columns.items():
+        everything = ValueSet.any_of(known.type)
+        held = known.bounds if bounded and not known.limited else None
+        span = everything.span if held is None else Span(held.low, held.high)
+        if known.has_values if bounded else known.present:
+            found[name] = replace(everything, span=span, nullable=False)
+    return found
 
 
 def is_declared(expression: Expression, schema: TableSchema) -> bool:
@@ -91,6 +127,8 @@ def _values(expression: Expression, schema: TableSchema) -> Values | None:
         found = _shaped(expression, schema)
     if found is None:
         found = _tried(expression, schema, bounded=True)
+    if found is None and isinstance(expression, Call) and expression.function in _NAMES:
+        found = (*_NAMES[expression.function], None)
     if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
         found = _combined(expression, schema)
     return _between(expression, schema) if found is None else found
@@ -103,8 +141,7 @@ def _shaped(expression: Call, schema: TableSchema) -> Values | None:
         return _first_present(expression, schema)
     if expression.type is Type.BOOL:
         return (False, True) if expression.function == "is_null" else (False, True, None)
-    names = _NAMES.get(expression.function)
-    return None if names is None else (*names, None)
+    return None
 
 
 _NAMES: dict[str, tuple[str, ...]] = {"day_name": DAY_NAMES, "month_name": MONTH_NAMES}
@@ -128,12 +165,14 @@ def _tried(expression: Expression, schema: TableSchema, *, bounded: bool) -> Val
     are left out under the column's own name, too.
     """
     names = list(dict.fromkeys(columns(expression)))
-    lists = [_of_column(column, schema, bounded=bounded) for column in names]
+    lists = [_of_column(column, expression, schema, bounded=bounded) for column in names]
     known = [values for values in lists if values is not None]
-    if len(known) < len(lists) or math.prod(len(values) + 1 for values in known) > MOST_VALUES:
+    if len(known) < len(lists) or math.prod(len(values) + 1 for values in known) > MOST_TRIED:
         return None
     usual = list(_results(expression, names, known))
-    more = _results(expression, names, [tuple(dict.fromkeys((*values, None))) for values in known])
+    pairs = zip(names, known, strict=True)
+    wider = [values if _is_present(column, schema) else (*values, None) for column, values in pairs]
+    more = _results(expression, names, [tuple(dict.fromkeys(values)) for values in wider])
     return tuple(dict.fromkeys([*usual, *(value for value in more if value is not None)]))
 
 
@@ -142,13 +181,38 @@ def _results(expression: Expression, names: Sequence[Column], lists: Iterable[Va
         yield evaluate(expression, {column.name: value for column, value in zip(names, combination, strict=True)})
 
 
-def _of_column(column: Column, schema: TableSchema, *, bounded: bool) -> Values | None:
+def _of_column(column: Column, expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
     declared = _declared(column, schema)
     if declared is not None:
         return declared
+    missing = () if _is_present(column, schema) else (None,)
     if column.type is Type.BOOL:
-        return (False, True, None)
-    return _between(column, schema) if bounded else None
+        return (False, True, *missing)
+    if not bounded:
+        return None
+    held = _moments(column, expression, schema) if column.type is Type.TIMESTAMP else _between(column, schema)
+    return None if held is None else (*(value for value in held if value is not None), *missing)
+
+
+def _is_present(column: Column, schema: TableSchema) -> bool:
+    known = schema.columns.get(column.name)
+    return known is not None and known.present
+
+
+_OF_DAYS = frozenset(DAYS) - {"hour", "days_between", "microseconds_between", "add_days", "add_months"} | {"to_date"}
+
+
+def _moments(column: Column, expression: Expression, schema: TableSchema) -> Values | None:
+    """One moment of each day within bounds, or of each hour, if an expression tells no more of a moment than that."""
+    around = [part for part in parts_of(expression) if isinstance(part, Call) and column in part.arguments]
+    if any(part.function not in _OF_DAYS and part.function != "hour" for part in around) or column == expression:
+        return None
+    days = _between(Call("to_date", (column,), Type.DATE), schema)
+    if days is None:
+        return None
+    hours = range(24) if any(part.function == "hour" for part in around) else (0,)
+    found = [dt.datetime.combine(day, dt.time(hour)) for day in days if isinstance(day, dt.date) for hour in hours]
+    return tuple(found)
 
 
 def _between(expression: Expression, schema: TableSchema) -> Values | None:
@@ -157,7 +221,7 @@ def _between(expression: Expression, schema: TableSchema) -> Values | None:
         return None
     limited = any(_is_limited(column, schema) for column in columns(expression))
     limits = None if limited else bounds(expression, schema, floored=False)
-    if limits is None or limits.width > (_MOST_DAYS if expression.type is Type.DATE else MOST_VALUES):
+    if limits is None or limits.width > (_MOST_DAYS if expression.type is Type.DATE else MOST_TRIED):
         return None
     whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)
     if expression.type is Type.DATE:
@@ -169,11 +233,14 @@ _MOST_DAYS = 366 * MOST_VALUES
 
 
 def _days(expression: Expression, whole: range) -> list[dt.date]:
-    """The days with these numbers that can begin a month, say, if that is what is asked for."""
+    """The days with these numbers that can begin or end a month, say, if that is what is asked for.
+
+    Such a day is its own: the first day of the month of a first day is that day.
+    """
     days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST_DAY + 1)))
-    starts = isinstance(expression, Call) and expression.function.startswith("start_of_")
-    begins = DAYS[expression.function] if isinstance(expression, Call) and starts else None
-    return [day for day in days if begins is None or begins(day) == day]
+    named = expression.function if isinstance(expression, Call) else ""
+    own = DAYS[named] if named.startswith("start_of_") or named == "end_of_month" else None
+    return [day for day in days if own is None or own(day) == day]
 
 
 def _is_limited(column: Column, schema: TableSchema) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Question, Relation
+from discreet.plan.analysis.value_sets import ValueSet, possible
+from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Question, Relation, Value
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import (
     Cut,
@@ -26,7 +27,7 @@ from discreet.plan.model.relations import (
     Window,
     Windowed,
 )
-from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, Lookup, TableSchema
 from discreet.plan.model.types import Type
 
 Schemas = Mapping[str, TableSchema]
@@ -63,7 +64,9 @@ def described(schema: TableSchema, schemas: Schemas) -> TableSchema:
     }
     if schema.unit is None:
         return replace(schema, columns=columns)
-    unit = replace(schema.columns[schema.unit], name=UNIT, bounds=None, keys=None, link="")
+    for name in {*schema.parts, schema.unit} & columns.keys():  # rows without an id do not count
+        columns[name] = replace(columns[name], present=True)
+    unit = replace(schema.columns[schema.unit], name=UNIT, bounds=None, keys=None, link="", present=True)
     owners = schema.ids - {UNIT}
     return replace(schema, columns={**columns, UNIT: unit}, unit=UNIT, owners=owners, people=called(schema))
 
@@ -286,10 +289,42 @@ def _(relation: Join, schemas: Schemas) -> TableSchema:
     _require(right.public or _same_people(left, right), _TOGETHER)
     others = right.columns
     if relation.outer:
-        others = {name: replace(column, link="") for name, column in others.items()}
+        found = _finds_all(relation, left, schemas)
+        others = {
+            name: replace(column, link="", present=column.has_values and found) for name, column in others.items()
+        }
     columns = {**others, **left.columns}
+    equal = [part.name for pair in relation.on for part in pair if isinstance(part, Column)]
+    for name in () if relation.outer else equal:  # NULL equals nothing
+        columns[name] = replace(columns[name], present=True)
     owners = left.owners if relation.outer else left.owners | right.owners  # NULL is nobody's id
     return replace(left, columns=columns, owners=owners)
+
+
+def _finds_all(relation: Join, left: TableSchema, schemas: Schemas) -> bool:
+    """Whether a public table has a row for each declared key of the column by which it is joined."""
+    if len(relation.on) != 1:
+        return False
+    ((own, other),) = relation.on
+    origin = public_origin(relation.right, other.name, schemas) if isinstance(other, Column) else None
+    known = left.columns.get(own.name) if isinstance(own, Column) else None
+    look_up = None if origin is None or not _is_whole_table(relation.right) else schemas[origin[1]].lookup
+    if origin is None or look_up is None or known is None or known.keys is None:
+        return False
+    return set(known.keys) <= _held(look_up, origin[2])
+
+
+def _is_whole_table(relation: Relation) -> bool:
+    """Whether a relation has all rows of a table, each once."""
+    if isinstance(relation, Select):
+        return relation.where is None and _is_whole_table(relation.source)
+    return isinstance(relation, Table)
+
+
+@lru_cache(maxsize=64)  # a relation is described many times; the table is read once as long as it is registered
+def _held(look_up: Lookup, column: str) -> frozenset[Value]:
+    """The values of a column of a public table; none if they are many."""
+    return frozenset(value for _, value in look_up((), column) or ())
 
 
 @describe.register
@@ -342,7 +377,16 @@ def derived(column: Output, schema: TableSchema) -> ColumnSchema:
         return replace(known, name=column.name)
     limits, held = bounds(expression, schema), bounds(expression, schema, floored=False)
     limited = limits != held or any(schema.columns[part.name].limited for part in columns_of(expression))
-    return ColumnSchema(name=column.name, type=expression.type, bounds=limits, limited=limited)
+    return ColumnSchema(
+        name=column.name, type=expression.type, bounds=limits, limited=limited, present=_has_value(expression, schema)
+    )
+
+
+def _has_value(expression: Expression, schema: TableSchema) -> bool:
+    """Whether an expression is NULL in no row whose columns are what they are known to be."""
+    known = {part.name: schema.columns[part.name] for part in columns_of(expression)}
+    sets = {name: replace(ValueSet.any_of(c.type), nullable=False) for name, c in known.items() if c.present}
+    return not possible(expression, sets).nullable
 
 
 def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]) -> TableSchema:
@@ -358,8 +402,10 @@ def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
     But it says no longer what it has in common with other tables: of several links it is one.
     """
     if fold.argument is not None and fold.kind in _ONE_OF_ITS_VALUES:
-        return replace(derived(Output(fold.name, fold.argument), inner), link="")
-    return ColumnSchema(name=fold.name, type=fold.type, bounds=_total(fold, inner), limited=True)
+        made = derived(Output(fold.name, fold.argument), inner)
+        return replace(made, link="", present=made.present and fold.by is None)
+    counts = fold.kind.startswith("count")
+    return ColumnSchema(name=fold.name, type=fold.type, bounds=_total(fold, inner), limited=True, present=counts)
 
 
 _ONE_OF_ITS_VALUES = ("min", "max", "arg_min", "arg_max", "first", "last")
@@ -368,7 +414,10 @@ _ONE_OF_ITS_VALUES = ("min", "max", "arg_min", "arg_max", "first", "last")
 def _windowed(window: Window, inner: TableSchema) -> ColumnSchema:
     """Places are counted up to the same limit; values of other rows keep to the bounds of their own."""
     limited = window.kind not in ("lag", "lead", "first", "last", "min", "max", "mean")
-    return ColumnSchema(name=window.name, type=window.type, bounds=_total(window, inner), limited=limited)
+    counts = window.kind in ("row_number", "rank", "dense_rank", "count", "count_values")
+    return ColumnSchema(
+        name=window.name, type=window.type, bounds=_total(window, inner), limited=limited, present=counts
+    )
 
 
 def _total(made: Fold | Window, inner: TableSchema) -> Bounds | None:
@@ -396,5 +445,6 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
         decimals=max(digits) if len(digits) == len(columns) else None,
         limited=limited,
         link=link,
+        present=all(column.present for column in columns),
         files=columns[0].files if len({column.files for column in columns}) == 1 else None,
     )

@@ -296,7 +296,8 @@ _SURE: Mapping[str, Callable[[Call, Sequence[ValueSet], Span], bool]] = {
 
 _PRESENT = frozenset(
     (
-        *("and", "or", "not", "like", "starts_with", "ends_with", "contains", "to_text", "length", "position"),
+        *("and", "or", "not", "like", "matches", "extract", "starts_with", "ends_with", "contains"),
+        *("to_text", "length", "position"),
         *("year", "quarter", "month", "day", "day_of_week", "day_of_year", "week", "hour", "day_name", "month_name"),
         *("days_between", "microseconds_between", "to_timestamp"),
         *("start_of_year", "start_of_quarter", "start_of_month", "end_of_month"),

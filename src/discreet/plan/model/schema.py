@@ -78,6 +78,7 @@ class ColumnSchema:
         link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
             another table on the way to the unit.
         files: what the files hold that its texts name, if they name files.
+        present: whether no row that counts has NULL in it, as far as public facts tell. Lists of groups go without it.
     """
 
     name: str
@@ -89,6 +90,12 @@ class ColumnSchema:
     link: str = ""
     domain: Bounds | None = None
     files: Files | None = None
+    present: bool = False
+
+    @property
+    def has_values(self) -> bool:
+        """Whether it has a value in every row that counts: NULL is none of its keys, or is in no row."""
+        return self.present or (self.keys is not None and None not in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
