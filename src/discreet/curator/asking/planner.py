@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -11,12 +11,11 @@ from typing import Literal
 import numpy as np
 
 from discreet import check
-from discreet.curator.asking.shown_groups import refusal_of_shown_groups
 from discreet.curator.catalog.catalog import BoundQuestion
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, bounded, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
-from discreet.errors import InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.probes.magnitudes import choosable
@@ -41,6 +40,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
 from discreet.progress import stage
+from discreet.sql.rewrites import Rewrites, rewrites
 
 CHOOSE = "choose"
 """As limits: they are found out privately."""
@@ -283,3 +283,48 @@ def _least(released: Released, argument: object, outside: Fraction) -> int:
     reach = program.noise.reach(linear, 2 * outside)  # one of the two sides
     numerators, denominator = linear.values(np.asarray(released.noisy))
     return min(int((Fraction(n, denominator) - reach).__floor__()) for n in numerators)
+
+
+# ------------------------------------------------------------------------------------------------ groups that are shown
+
+_SHOWN_ALONE = (
+    "The inner groups are private and only those that are large enough are shown, so this would leave groups out "
+    "without saying how many."
+)
+
+Accepts = Callable[[str], bool]
+"""Tells whether a text could be asked in the place of a question."""
+
+
+def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> UnsupportedQuery:
+    """Returns the refusal; everything that it proposes was read and planned at the terms of the question.
+
+    Args:
+        measurement: the question.
+        accepts: whether a text could be asked in its place.
+    """
+    found, several = _rewrites(measurement), bool(measurement.plan.beside)
+    distinct, by_person = _first(found.distinct, accepts), _first(found.by_person, accepts)
+    groups = None if several else _first(found.groups, accepts)  # one stored release does not serve several
+    ways = [
+        f"count different values: `{distinct}`" if distinct else "",
+        f"group by the person as well, whose rows are limited: `{by_person}`" if by_person else "",
+        f"ask for the groups first, `{groups}`, and then again for this, which is free and about the groups shown"
+        if groups
+        else "",
+    ]
+    usual = "declare the keys with keys=..., or ask for each SELECT with GROUP BY by itself"
+    told = "; or ".join(filter(None, ways)) or usual
+    return UnsupportedQuery(_SHOWN_ALONE, f"{told[0].upper()}{told[1:]}.")
+
+
+def _rewrites(measurement: MeasurementPlan) -> Rewrites:
+    """What the text suggests; nothing if there is none, or it has parameters."""
+    try:
+        return rewrites(measurement.sql, measurement.schemas) if measurement.sql else Rewrites()
+    except DiscreetError:
+        return Rewrites()
+
+
+def _first(texts: Sequence[str], accepts: Accepts) -> str | None:
+    return next((text for text in texts if "`" not in text and accepts(text)), None)
