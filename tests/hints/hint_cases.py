@@ -17,7 +17,7 @@ ONE = "SELECT COUNT(*) AS n FROM visits"
 _BOTH = "visits AS v JOIN more AS m ON v.patient_id = m.patient_id"
 _FOLD = "SELECT patient_id, {} AS x FROM visits GROUP BY patient_id"
 _WINDOW = "SELECT {} FROM (SELECT patient_id, {} AS x FROM visits WHERE seen IS NOT NULL) AS t"  # no ties
-_GROUPS = "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)"
+_GROUPS = "(SELECT CASE WHEN smoker THEN 'yes' ELSE 'no' END AS ward, COUNT(*) AS n FROM visits GROUP BY 1)"
 _MANY = " UNION ALL ".join(["SELECT COUNT(*) AS n FROM visits"] * 70)
 
 
@@ -31,7 +31,7 @@ def _over(window: str, applied: str | None = None, changed: str = "", value: str
 
 def _by(window: str, applied: str | None = None, changed: str = "") -> Case:
     """A window over released groups."""
-    written = [f"SELECT ward, COUNT(*) AS n, {one} AS x FROM visits GROUP BY ward" for one in (window, applied or "")]
+    written = [f"SELECT index, COUNT(*) AS n, {one} AS x FROM visits GROUP BY index" for one in (window, applied or "")]
     return Case(written[0], None if applied is None else written[1], changed)
 
 
@@ -458,23 +458,23 @@ GROUPS = [
         OTHER,
     ),
     Case(f"SELECT ward, SUM(n) AS c FROM {_GROUPS} AS a"),
-    _by("ROW_NUMBER() OVER ()", "ROW_NUMBER() OVER (ORDER BY COUNT(*))", OTHER),
+    _by("ROW_NUMBER() OVER ()", "ROW_NUMBER() OVER (ORDER BY index)", OTHER),
     _by(
         "SUM(COUNT(*)) OVER (ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
-        "SUM(COUNT(*)) OVER (ORDER BY ward ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+        "SUM(COUNT(*)) OVER (ORDER BY index ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
         OTHER,
     ),
-    _by("RANK() OVER (PARTITION BY COUNT(*) ORDER BY ward)", "RANK() OVER (ORDER BY ward)", OTHER),
+    _by("RANK() OVER (PARTITION BY COUNT(*) ORDER BY index)", "RANK() OVER (ORDER BY index)", OTHER),
     _by(
-        "SUM(COUNT(*)) OVER (ORDER BY ward RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
-        "SUM(COUNT(*)) OVER (ORDER BY ward ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+        "SUM(COUNT(*)) OVER (ORDER BY index RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+        "SUM(COUNT(*)) OVER (ORDER BY index ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
         OTHER,
     ),
-    _by("SUM(COUNT(*)) OVER (ORDER BY ward ROWS BETWEEN 99999999 PRECEDING AND CURRENT ROW)"),
-    _by("STDDEV(COUNT(*)) OVER (ORDER BY ward)", "AVG(COUNT(*)) OVER (ORDER BY ward)", OTHER),
-    _by("SUM(ward) OVER (ORDER BY ward)", "COUNT(ward) OVER (ORDER BY ward)", OTHER),
-    _by("LAG(COUNT(*), 99999999) OVER (ORDER BY ward)"),
-    _by("LAG(NULL) OVER (ORDER BY ward)"),
+    _by("SUM(COUNT(*)) OVER (ORDER BY index ROWS BETWEEN 99999999 PRECEDING AND CURRENT ROW)"),
+    _by("STDDEV(COUNT(*)) OVER (ORDER BY index)", "AVG(COUNT(*)) OVER (ORDER BY index)", OTHER),
+    _by("SUM(CAST(index AS TEXT)) OVER (ORDER BY index)", "COUNT(index) OVER (ORDER BY index)", OTHER),
+    _by("LAG(COUNT(*), 99999999) OVER (ORDER BY index)"),
+    _by("LAG(NULL) OVER (ORDER BY index)"),
     _by("RANK() OVER (ORDER BY COUNT(*) NULLS FIRST)", "RANK() OVER (ORDER BY COUNT(*))", ORDER),
     Case("SELECT COUNT(*) AS n FROM visits GROUP BY GROUPING SETS (())"),
     Case(
@@ -599,4 +599,23 @@ PATTERNS = [
     _where("note SIMILAR TO 'A.'", "note SIMILAR TO 'A[.]'", OTHER),
 ]
 
-CASES = [*CLIPPED, *WORDS, *VALUES, *ROWS, *JOINS, *GROUPS, *PATTERNS]
+_BEDS = "visits AS v JOIN beds AS b ON v.ward = b.ward JOIN beds AS c ON v.ward = c.ward"
+PLANNED = [
+    Case(
+        f"SELECT COUNT(*) AS n FROM {_BEDS}",
+        f"SELECT COUNT(*) AS n FROM {_BEDS} AND v.age = c.place".replace(
+            "b.ward JOIN", "b.ward AND v.index = b.place JOIN"
+        ),
+        OTHER,
+    ),
+    Case(
+        "SELECT COUNT(*) AS n FROM visits AS v "
+        + " ".join(f"JOIN more AS m{i} ON v.patient_id = m{i}.patient_id" for i in range(25)),
+        "SELECT COUNT(*) AS n FROM visits AS v JOIN (SELECT patient_id, COUNT(*) AS c FROM more GROUP BY patient_id) AS m "
+        "ON v.patient_id = m.patient_id",
+        OTHER,
+    ),
+]
+"""Refusals of the plan, which has no text any more: what they propose is told in words."""
+
+CASES = [*PLANNED, *CLIPPED, *WORDS, *VALUES, *ROWS, *JOINS, *GROUPS, *PATTERNS]

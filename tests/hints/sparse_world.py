@@ -25,12 +25,14 @@ def world() -> World:
     more = [_visit(chance, person) for person in range(PEOPLE) for _ in range(EACH)]
     staff = [{"clerk": clerk, "ward": _maybe(chance, chance.one(WARDS)), "pay": clerk % 40} for clerk in range(90)]
     wards = [{"ward": ward, "floor": floor, "beds": 10 * floor} for floor, ward in enumerate(WARDS, start=1)]
+    beds = [{"ward": ward, "place": place} for ward in WARDS for place in range(1_100)]
     own: Mapping[str, Any] = {"unit": "patient_id", "account": "patients", "types": _TYPES, "bounds": _BOUNDS}
     tables = [
         Table(name="visits", rows=visits, **own),
         Table(name="more", rows=more, **own),
         Table(name="staff", rows=staff, unit="clerk", types=_STAFF, bounds={"pay": (0, 50)}),
         Table(name="wards", rows=wards, types={"ward": "text", "floor": "int", "beds": "int"}),
+        Table(name="beds", rows=beds, types={"ward": "text", "place": "int"}),
     ]
     return World(name="sparse", tables=tables, max_groups=40, max_rows=40)
 

@@ -209,6 +209,16 @@ class Source:
             node: the expression, as it was parsed.
             text: what stands in its place.
         """
+        place = self.found(node)
+        if place is None or self.propose is None:
+            return None
+        whole = place.root()
+        place.replace(exp.column(_HOLE))
+        found = whole.sql(dialect=DIALECT, comments=False).replace(_HOLE, text)
+        return None if "`" in found else self.propose(found)
+
+    def found(self, node: exp.Expr) -> exp.Expr | None:
+        """Finds an expression in a tree of its own of this text; None if it was not written so, or a frame wrote it."""
         if self.propose is None:
             return None
         try:
@@ -221,11 +231,7 @@ class Source:
             for part in whole.find_all(type(node))
             if part.parent is not None and self.start(part) == start and part.sql(dialect=DIALECT) == written
         ]
-        if len(alike) != 1:
-            return None
-        alike[0].replace(exp.column(_HOLE))
-        found = whole.sql(dialect=DIALECT, comments=False).replace(_HOLE, text)
-        return None if "`" in found else self.propose(found)
+        return alike[0] if len(alike) == 1 else None
 
     def start(self, node: exp.Expr) -> int:
         """Finds where a node begins: its own place or that of its first part, or of the function's name before it."""

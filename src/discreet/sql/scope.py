@@ -299,9 +299,9 @@ class AnswerScope(Scope):
         text, table = argument.sql(dialect="duckdb"), self.schema.name
         limits = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
         advice = "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
-        for part in _written_values(argument):
-            if asked := self.source.rewritten(part, clipped(part.sql(dialect="duckdb"), *limits)):
-                return f"{advice}: `{asked}`."
+        part = next((one for one in _written_values(argument) if self.source.found(one) is not None), argument)
+        if asked := self.source.rewritten(part, clipped(part.sql(dialect="duckdb"), *limits)):
+            return f"{advice}: `{asked}`."
         if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
             return f"{advice}, as in {clipped('x')}: {{mean}}."
         held = registered.written(clipped(text, *limits))

@@ -27,6 +27,7 @@ from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from discreet.sql.examples import different
 from discreet.stream import Participation
 
 Every = Choice["day", "week", "month", "quarter", "year"] | int
@@ -110,7 +111,7 @@ class Calendar:
 
 
 _PERIODS = (Type.DATE, Type.TIMESTAMP)
-_EXAMPLE = "`SELECT day, COUNT(*) AS n FROM visits GROUP BY day`"
+_EXAMPLE = different("SELECT day, COUNT(*) AS n FROM visits GROUP BY day")
 _ANY = Terms(Fraction(1), Fraction(1, 10**9))  # decides neither what is read nor how far one unit moves it
 LARGEST_LINES = 10_000  # groups that are released in every period
 
