@@ -166,6 +166,10 @@ VALUES = [
         OTHER,
     ),
     Case("SELECT MODE() AS m FROM visits"),
+    Case(
+        "SELECT AVG(CAST(age AS DECIMAL(60, 2))) AS m FROM visits",
+        "SELECT AVG(CAST(age AS DECIMAL(38, 2))) AS m FROM visits",
+    ),
     Case("SELECT MODE(DISTINCT age) AS m FROM visits", "SELECT MODE(age) AS m FROM visits", OTHER),
     Case("SELECT MODE(NULL) AS m FROM visits"),
     Case("SELECT MODE(weight) AS m FROM visits"),
@@ -608,6 +612,8 @@ PLANNED = [
         ),
         OTHER,
     ),
+    Case("SELECT COUNT(*) AS n FROM (SELECT ward FROM visits GROUP BY ward) AS t"),
+    Case("SELECT AVG(n) AS m FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t"),
     Case(
         "SELECT COUNT(*) AS n FROM visits AS v "
         + " ".join(f"JOIN more AS m{i} ON v.patient_id = m{i}.patient_id" for i in range(25)),

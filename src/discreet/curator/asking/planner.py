@@ -40,6 +40,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
 from discreet.progress import stage
+from discreet.sql.examples import different
 from discreet.sql.rewrites import Rewrites, rewrites
 
 CHOOSE = "choose"
@@ -307,9 +308,10 @@ def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> U
     distinct, by_person = _first(found.distinct, accepts), _first(found.by_person, accepts)
     groups = None if several else _first(found.groups, accepts)  # one stored release does not serve several
     ways = [
-        f"count different values: `{distinct}`" if distinct else "",
-        f"group by the person as well, whose rows are limited: `{by_person}`" if by_person else "",
-        f"ask for the groups first, `{groups}`, and then again for this, which is free and about the groups shown"
+        f"count different values, NULL not among them: {different(distinct)}" if distinct else "",
+        f"group by the person as well, whose rows are limited: {different(by_person)}" if by_person else "",
+        f"ask for the groups first, {different(groups)}, and then again for this, which is free and about the groups "
+        "shown"
         if groups
         else "",
     ]
