@@ -11,7 +11,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from discreet.errors import InvalidParameter
 from discreet.service import server
 from discreet.service.caller import ServiceRole
 from discreet.service.connection_limits import ConnectionLimits, OpenConnection
+from discreet.service.http_listener import TimedConnection
 from discreet.service.settings import Settings
 from tests.service.api.offices import Office, office
 from tests.service.wire.test_sign_in import make_certificate
@@ -248,6 +250,24 @@ def test_a_second_head_has_a_deadline_too(monkeypatch: pytest.MonkeyPatch) -> No
         assert status(client) == 200
         client.sendall(made.head()[:20])  # which puts off the server's own deadline for a rest
         assert ended(client)
+
+
+def test_a_request_that_begins_before_the_last_has_tidied_up_has_no_deadline() -> None:
+    async def act() -> None:
+        ours, theirs = socket.socketpair()
+        timed = TimedConnection(cast("Any", SimpleNamespace(open={})), cast("Any", ours), ("127.0.0.1", 1))
+        first, second = timed.serving(60.0), timed.serving(60.0)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert timed._timer is None
+        second.__exit__(None, None, None)
+        assert timed._timer is not None
+        timed.close()
+        ours.close()
+        theirs.close()
+
+    asyncio.run(act())
 
 
 def test_a_body_that_does_not_come_is_told_and_ends_the_connection() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -45,6 +46,7 @@ class TimedConnection:
     def __init__(self, listener: LimitedListener, accepted: _Accepted, peer: Peer) -> None:
         self._listener, self._accepted, self._peer = listener, accepted, peer
         self._timer: asyncio.TimerHandle | None = None
+        self._requests = 0
         self.counted: OpenConnection | None = None
 
     def end(self) -> None:
@@ -56,6 +58,23 @@ class TimedConnection:
         """Ends it unless the head of a request is there by then."""
         self.satisfy()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
+
+    @contextmanager
+    def serving(self, rest: float) -> Iterator[None]:
+        """Serves a request; after the last, the next one has so many seconds to come.
+
+        One may begin while the one before it tidies up after its response.
+        """
+        self._requests += 1
+        self.satisfy()
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self.expect(rest)
+            if self.counted is not None:
+                self.counted.busy = bool(self._requests)
 
     def satisfy(self) -> None:
         """Takes the deadline away: a request is there."""
@@ -142,13 +161,9 @@ class WatchedApp:
             return
         passage = _Passage(timed, timed.counted, receive, send, self._settings.send_deadline)
         scope.setdefault("extensions", {})[CONNECTION] = timed.counted
-        timed.satisfy()
-        timed.counted.busy = True
-        try:
+        with timed.serving(KEEP_ALIVE + self._settings.header_deadline):
+            timed.counted.busy = True
             await self._app(scope, passage.receive, passage.send)
-        finally:
-            timed.counted.busy = False
-            timed.expect(KEEP_ALIVE + self._settings.header_deadline)
 
 
 class _Passage:
