@@ -20,12 +20,11 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Composed, Concentrated
-from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Model, generator, within_bins
+from discreet.synthetic import AIM, MST, AllPairs, Bins, Domain, Independent, Model, generator
 from discreet.synthetic.coded_rows import CodedRows
 from discreet.synthetic.domain.bin_pieces import PIECES, Pieces
-from discreet.synthetic.generator import Generator
+from discreet.synthetic.generator import HISTOGRAM_SHARE, Generator, coarse, measured_pieces
 from discreet.synthetic.measurement_log import MeasurementLog
-from discreet.synthetic.within_bins import PART, coarse, measured_pieces
 
 Make = Callable[..., Generator]
 GENERATORS: list[Make] = [Independent, MST, AIM, AllPairs]
@@ -202,8 +201,8 @@ def test_histograms_are_part_of_the_budget_to_the_last_digit(make: Make, relatio
         model = made.fit(frame(60, units=20), domain=DOMAIN, unit="who", rows_per_unit=2)
     whole = made.whole_rho()
     assert sum(rho for _, rho in model.charges) == model.rho == whole
-    assert model.charges[:2] == ((("age",), PART * whole / 2), (("pay",), PART * whole / 2))
-    assert made.rho(Domain(DOMAIN)) == (1 - PART) * whole
+    assert model.charges[:2] == ((("age",), HISTOGRAM_SHARE * whole / 2), (("pay",), HISTOGRAM_SHARE * whole / 2))
+    assert made.rho(Domain(DOMAIN)) == (1 - HISTOGRAM_SHARE) * whole
     assert model.event == made.plan_event(DOMAIN)
     drawn = [handed.mechanism.event for handed in seen.made]
     if isinstance(model.event, Composed):
@@ -253,7 +252,7 @@ def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(generator, "measured_pieces", forgetful)
         assert "something moved too far" in found()
     with monkeypatch.context() as patch:  # pays nothing by its own reckoning, and measures nevertheless
-        patch.setattr(within_bins, "PART", Fraction(1, 10**9))
+        patch.setattr(generator, "HISTOGRAM_SHARE", Fraction(1, 10**9))
         assert found() == {""}  # a small part is dear in noise, not in privacy
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from threadpoolctl import ThreadpoolController
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
@@ -24,7 +26,6 @@ from discreet.learn.linear.placed_rows import WeightsBudget
 from discreet.learn.linear.surveyed_fit import SurveyedFit
 from discreet.learn.linear.tilted_minimum import TiltedMinimum
 from discreet.learn.linear.vector_noise import VectorNoise
-from discreet.learn.one_thread import one_thread
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import check_class_weight, class_shares, no_weights
 from discreet.noise import Bits
@@ -32,6 +33,24 @@ from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import RADIUS
+
+
+@lru_cache(maxsize=1)
+def _pools() -> ThreadpoolController:
+    """The libraries of this process that multiply; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Multiplies with one thread inside the block.
+
+    A gradient of 50,000 rows and a few dozen features takes milliseconds, and threads that wait for each other spend
+    ten times as much of the processors.
+    """
+    with _pools().limit(limits=1, user_api="blas"):
+        yield
+
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
