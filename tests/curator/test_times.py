@@ -214,7 +214,7 @@ def test_what_has_no_bounds_even_so_is_refused_with_a_remedy(asked: Curator) -> 
     with pytest.raises(UnsupportedQuery) as refused:
         asked.ask("SELECT MIN(CAST(g AS DATE)) AS m FROM v", epsilon=1)
     (remedy,) = refused.value.hint.split("`")[1::2]
-    assert asked.ask(remedy, epsilon=1).columns == ("answer", "answer_low", "answer_high")
+    assert asked.ask(remedy, epsilon=1).columns == ("m", "m_low", "m_high")
 
 
 def test_a_chart_of_days_has_an_axis_of_time(asked: Curator) -> None:
