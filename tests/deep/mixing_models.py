@@ -515,6 +515,7 @@ HONEST: dict[str, Case] = {
     "places": Case(Places, plain),
     "class weights and smoothing": Case(mlp, smoothed),
     "focal": Case(mlp, own_focal),
+    "weight norm": Case(lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(6, 2))), plain),
     "a buffer that is made": Case(LazyMask, plain),
 }
 """What is accepted."""

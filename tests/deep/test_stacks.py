@@ -14,9 +14,12 @@ pytest.importorskip("torch", reason="Deep learning needs torch, which is an extr
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import parametrizations
+from torch.nn.utils.parametrize import register_parametrization
 
 from discreet.deep import Flat, PerLayer
 from discreet.deep.clipping.layer_rule import squares
+from discreet.deep.clipping.recorded_calls import trainable_layers
 from tests.deep.small_models import Attention, Recurrent, Tied, gradients, loop, seeded, values
 
 EXAMPLES, POSITIONS, WIDTH = 3, 6, 4
@@ -260,3 +263,53 @@ def test_mutant_norms_of_uses_that_are_added_up_apart(monkeypatch: pytest.Monkey
     monkeypatch.setattr("discreet.deep.clipping.clipped_sum.squares", lambda rows: squares(rows) / 2)
     with pytest.raises(AssertionError):
         check(model, x)
+
+
+# ------------------------------------------------------------------------------- weights made from other parameters
+
+
+def normed(make: Callable[[nn.Module], nn.Module]) -> nn.Module:
+    inner = make(nn.Linear(WIDTH, WIDTH))
+    return seeded(
+        lambda: nn.Sequential(inner, nn.Tanh(), nn.Linear(WIDTH, 2), inner_twice(inner), nn.Flatten()).double()
+    )
+
+
+def inner_twice(inner: nn.Module) -> nn.Module:
+    """The same layer once more, on what the head gives."""
+    return Block(inner, lambda y: torch.cat([y, y.cos()], -1), same)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated:FutureWarning")
+@pytest.mark.parametrize("make", [parametrizations.weight_norm, torch.nn.utils.weight_norm], ids=["new", "old"])
+def test_weights_that_are_made_from_other_parameters(make: Callable[[nn.Module], nn.Module]) -> None:
+    model = normed(make)
+    x = values((EXAMPLES, POSITIONS, WIDTH), 0, torch.float64)
+    assert len(gradients(model, x).squared_norms()) == len(list(model.parameters()))
+    check(model, x)
+
+
+def test_a_layer_beside_made_weights_keeps_its_own_rule() -> None:
+    """A module with made weights of its own does not take the parameters of layers inside of it."""
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.scale = nn.Linear(WIDTH, WIDTH), nn.Parameter(torch.ones(WIDTH))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (self.inner(x) * self.scale).flatten(1)
+
+    class Doubled(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return 2 * x
+
+    outer = Outer()
+    register_parametrization(outer, "scale", Doubled())
+    model = seeded(outer.double)
+    layers = dict(trainable_layers(model))
+    assert {type(layer).__name__: names for layer, names in layers.items()} == {
+        "ParametrizedOuter": ("parametrizations.scale.original",),
+        "Linear": ("weight", "bias"),
+    }
+    check(model, values((EXAMPLES, POSITIONS, WIDTH), 0, torch.float64))

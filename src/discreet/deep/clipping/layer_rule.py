@@ -97,8 +97,11 @@ class LayerRule(ABC):
     narrow = False
 
     def fits(self, layer: nn.Module, names: tuple[str, ...]) -> bool:  # noqa: ARG002 - most rules fit their type
-        """Returns whether the rule is right for a layer of its type; else the rule for any layer is used."""
-        return True
+        """Returns whether the rule is right for a layer of its type; else the rule for any layer is used.
+
+        It is not for one with other parameters than PyTorch gives it, such as those of `torch.nn.utils.weight_norm`.
+        """
+        return set(names) <= {"weight", "bias"}
 
     def check(self, layer: nn.Module) -> None:  # noqa: B027 - most layers have no options that matter
         """Refuses options under which a layer mixes examples or changes while it is used."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
+from torch.nn.utils.parametrize import is_parametrized
 from torch.utils import _pytree as pytree
 
 from discreet.deep.clipping.generic_layer import GenericRule
@@ -304,12 +305,16 @@ def _autocast(layer: nn.Module, out: Tensor) -> Any:
 def trainable_layers(model: nn.Module) -> Iterator[tuple[nn.Module, tuple[str, ...]]]:
     """Yields each layer with trainable parameters of its own, and their names.
 
-    Attention counts the matrix behind it, which it uses without calling it, as its own.
+    Attention counts the matrix behind it, which it uses without calling it, as its own; so does a layer with
+    parameters that its weights are computed from.
 
     Raises:
         InvalidParameter: for a layer that computes statistics over a batch.
     """
-    behind = {layer.out_proj for layer in model.modules() if isinstance(layer, nn.MultiheadAttention)}
+    behind: set[nn.Module] = set()
+    for layer in model.modules():
+        behind |= {layer.out_proj} if isinstance(layer, nn.MultiheadAttention) else set()
+        behind |= set(_parametrizations(layer))
     for layer in model.modules():
         if isinstance(layer, _BATCH_NORMS):
             raise InvalidParameter(
@@ -318,8 +323,19 @@ def trainable_layers(model: nn.Module) -> Iterator[tuple[nn.Module, tuple[str, .
                 "to keep examples apart",
                 "Batch statistics mix them. Use GroupNorm, LayerNorm or InstanceNorm.",
             )
-        nested = isinstance(layer, nn.MultiheadAttention)
-        own = layer.named_parameters(recurse=nested)
+        nested = isinstance(layer, nn.MultiheadAttention) or bool(_parametrizations(layer))
+        own = [(name, each) for name, each in layer.named_parameters(recurse=nested) if _is_own(layer, name)]
         names = tuple(name for name, parameter in own if parameter.requires_grad)
         if names and layer not in behind:
             yield layer, names
+
+
+def _parametrizations(layer: nn.Module) -> list[nn.Module]:
+    """The modules that compute a layer's weights from other parameters (`torch.nn.utils.parametrizations`)."""
+    return list(layer.parametrizations.modules()) if is_parametrized(layer) else []
+
+
+def _is_own(layer: nn.Module, name: str) -> bool:
+    """Whether a parameter is used by a layer itself, and not by a layer inside of it."""
+    inner = name.rpartition(".")[0]
+    return not inner or inner.startswith("parametrizations.") or isinstance(layer, nn.MultiheadAttention)
