@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -268,20 +269,29 @@ def test_what_is_kept_mixes_examples_that_come_alone(name: str) -> None:
     assert is_refused(MIXING[name], physical_batch=1)
 
 
-@pytest.mark.parametrize("physical", [1, 2, 3, 6, 256])
-def test_batches_of_the_check_are_no_larger_than_pieces(physical: int) -> None:
+def public_sizes(case: Case, physical: int = 256) -> list[int]:
+    """How many examples each batch of the check has."""
     sizes: list[int] = []
 
     def counted(net: Any, batch: Any) -> Tensor:
         sizes.append(len(batch[0]))
-        return plain(net, batch)
+        return case.loss(net, batch)
 
-    run(Case(mlp, counted), physical_batch=physical)
-    public = sizes[: -math.ceil(12 / physical)]
-    assert max(public) == min(physical, 8)
-    if physical > 8:
-        assert {1, 5, 7, 8} == set(public)
-    assert len(public) <= 20
+    run(replace(case, loss=counted), physical_batch=physical)
+    return sizes[: -math.ceil(12 / physical)]
+
+
+@pytest.mark.parametrize("physical", [1, 2, 3, 6])
+def test_batches_of_the_check_are_no_larger_than_pieces(physical: int) -> None:
+    assert max(public_sizes(HONEST["plain"], physical)) == physical
+
+
+def test_the_check_costs_what_the_manual_says() -> None:
+    public = public_sizes(HONEST["plain"])
+    assert (set(public), len(public), sum(public)) == ({1, 5, 7, 8}, 18, 99)
+    assert len(public_sizes(HONEST["dropout"])) == 18
+    assert len(public_sizes(HONEST["dropout of a function"])) == 24
+    assert len(public_sizes(HONEST["plain"], physical=1)) == 5
 
 
 # ---------------------------------------------------------------------------------------------- penalties, outputs

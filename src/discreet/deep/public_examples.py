@@ -128,11 +128,11 @@ def _no_number(leaf: Any) -> Any:
 
 def _is_part(index: Tensor, values: Tensor) -> bool:
     """Whether words that are looked up are those of a batch, but for the last one, which is only predicted."""
-    if values.is_floating_point() or values.dtype == torch.bool or index.dim() != values.dim() or index.dim() > 2:
+    if values.is_floating_point() or values.dtype == torch.bool or index.dim() != values.dim():
         return False
-    shown = values if index.dim() == 1 else values[:, : index.shape[1]]
-    cut = index.dim() == 2 and index.shape[1] < values.shape[1] - 1
-    return not cut and index.shape == shown.shape and torch.equal(index.cpu(), shown.to(index.dtype).cpu())
+    cut = index.dim() == 2 and index.shape[1] == values.shape[1] - 1
+    shown = values[:, :-1] if cut else values
+    return index.shape == shown.shape and torch.equal(index.cpu(), shown.to(index.dtype).cpu())
 
 
 def _made_up(shape: tuple[int, ...], dtype: Any, kind: Kind, leaf: int, words: int) -> Tensor:
@@ -166,10 +166,17 @@ def _zeros_and_ones(shape: tuple[int, ...], place: int, far: Far | None) -> Tens
     label = _LABELS[place % len(_LABELS)]
     if not shape:
         return torch.tensor(label if far is None else 1 - label)
-    most = shape[-1]
-    if most == 1:
-        return torch.full(shape, label if far is None else 1 - label)
-    # Between 2 and one less than all, far from each other; what replaces one has a single one, or all.
-    length = min(2, most - 1) + int(_GOLDEN * (place + 1) % 1 * max(0, most - 2))
-    length = {None: length, Far.BELOW: 1}.get(far, most)
-    return (torch.arange(most) < length).expand(shape)
+    most, rows = shape[-1], torch.Size(shape[:-1]).numel()
+    if far is not None:
+        lengths = [(0 if label else 1) if most == 1 else 1 if far is Far.BELOW else most] * rows
+    else:
+        lengths = [_length(place + 3 * row, most) for row in range(rows)]
+    return (torch.arange(most) < torch.tensor(lengths)[:, None]).reshape(shape)
+
+
+def _length(place: int, most: int) -> int:
+    """A length of a text; between those of the shortest and the longest one where there is room."""
+    if most <= 2:
+        return _LABELS[place % len(_LABELS)] + (most == 2)
+    least = 1 if most < 5 else 2
+    return least + int(_GOLDEN * (place + 1) % 1 * (most - least))
