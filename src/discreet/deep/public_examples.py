@@ -132,7 +132,7 @@ def _is_part(index: Tensor, values: Tensor) -> bool:
         return False
     cut = index.dim() == 2 and index.shape[1] == values.shape[1] - 1
     shown = values[:, :-1] if cut else values
-    return index.shape == shown.shape and torch.equal(index.cpu(), shown.to(index.dtype).cpu())
+    return bool(index.shape == shown.shape and torch.equal(index.cpu(), shown.to(index.dtype).cpu()))
 
 
 def _made_up(shape: tuple[int, ...], dtype: Any, kind: Kind, leaf: int, words: int) -> Tensor:
