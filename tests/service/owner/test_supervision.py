@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,7 +19,7 @@ from discreet.service.desk import JobState
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, Supervised
-from discreet.service.owner.worker_process import WorkerLost
+from discreet.service.owner.worker_process import WorkerLost, WorkerProcess, WorkerStart
 from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
 
 Script = Callable[[BookDoor, asyncio.Event], Awaitable[dict[str, Any]]]
@@ -189,3 +192,31 @@ def test_what_is_told_of_an_abandoned_request_is_always_the_same() -> None:
     told = [asyncio.run(abandoned(found)) for found in ({"n": 1}, QueryFailed(), ServiceUnavailable(STORED))]
     assert told[0] == told[1] == told[2]
     assert told[0].state is JobState.CANCELLED
+
+
+def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service stops while a worker starts."""
+    pairs, forking, pair = list[socket.socket](), threading.Event(), socket.socketpair
+
+    def kept() -> tuple[socket.socket, socket.socket]:
+        pairs.extend(pair())
+        return pairs[0], pairs[1]
+
+    class Slow:
+        def fork(self, _: socket.socket) -> None:
+            forking.set()
+            time.sleep(0.1)
+
+    async def cancelled(ledger: ThreadPoolExecutor) -> None:
+        start = WorkerStart(config="", memory=1, seconds=1)
+        monkeypatch.setattr("discreet.service.owner.worker_process.socket.socketpair", kept)
+        starting = asyncio.create_task(WorkerProcess.start(Slow(), start, BookDoor(Book(), analyst="ana"), ledger))  # type: ignore[arg-type]
+        await asyncio.to_thread(forking.wait, 10)
+        monkeypatch.undo()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    with ThreadPoolExecutor(1) as ledger:
+        asyncio.run(cancelled(ledger))
+    assert [one.fileno() for one in pairs] == [-1, -1]
