@@ -299,6 +299,49 @@ def _anchors(folder: Path) -> Iterator[Outcome]:
 
 
 @scenario
+def _a_lost_anchor(folder: Path) -> Iterator[Outcome]:
+    offered = succeed("--help")
+    yield offered
+    if " anchor " not in offered.out:  # a version that has no command for anchors has no messages about it either
+        return
+    (folder / "kept").mkdir()
+    write(folder, 'anchor = "kept/anchor"\n' + TOML)
+    succeed("protect")
+    yield fail("anchor", "--accept-missing")
+    yield fail("anchor", "--accept-missing", "--join", "1:00")
+    head = succeed("anchor").out.splitlines()[-1].strip()
+    (folder / "kept" / "anchor").unlink()
+    told = fail("ask", COUNT, "--epsilon", "0.1")
+    yield told
+    *_, joining, accepting = proposed(told)
+    yield fail(*joining[:-1], "9" + head)
+    succeed(*(head if word == "SEQ:HASH" else word for word in joining))
+    succeed("ask", COUNT, "--epsilon", "0.1")
+    (folder / "kept" / "anchor").unlink()
+    fail("ask", COUNT, "--epsilon", "0.1")
+    succeed(*({"NAME": "owner", "TEXT": "the disk of the anchor broke"}.get(word, word) for word in accepting))
+    (folder / "discreet.toml").write_text('anchor = ""\n' + TOML)
+    yield fail("anchor")
+    succeed("anchor", "--file", "kept/anchor")
+
+
+@scenario
+def _an_older_ledger(folder: Path) -> Iterator[Outcome]:
+    write(folder)
+    succeed("protect")
+    succeed("backup", "BACKUP")
+    succeed("ask", COUNT, "--epsilon", "0.1")
+    for part in folder.glob("clinic.ledger-*"):
+        part.unlink()
+    (folder / "clinic.ledger").write_bytes((folder / "BACKUP").read_bytes())
+    told = fail("ask", COUNT, "--epsilon", "0.1")
+    yield told
+    for command in proposed(told):
+        succeed(*command)
+    succeed("ask", COUNT, "--epsilon", "0.1")
+
+
+@scenario
 def _analysts(folder: Path) -> Iterator[Outcome]:
     declared = TOML + '\n[analysts.ana.patients]\nepsilon = "1"\ndelta = "1e-7"\n'
     write(folder, declared)
