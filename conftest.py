@@ -1,6 +1,18 @@
-"""What is left out where an extra is not installed: doctests of deep learning need torch, its kernels Triton."""
+"""What holds for tests, doctests and pages alike: no anchor in anybody's real state folder, and what is left out.
 
+Doctests of deep learning need torch, its kernels Triton.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
 from importlib.util import find_spec
+
+# Before anything is imported: processes that tests start inherit it.
+_STATE = tempfile.mkdtemp(prefix="discreet-state-")
+os.environ["XDG_STATE_HOME"] = _STATE
+atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 
 collect_ignore_glob: list[str] = []
 if not find_spec("torch"):

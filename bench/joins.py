@@ -70,7 +70,7 @@ def generate(folder: Path, visits: int) -> None:
 
 
 def curator_of(folder: Path, which: str) -> Curator:
-    curator = Curator(str(folder / f"ledger_{which}"))
+    curator = Curator(str(folder / f"ledger_{which}"), anchor=folder / f"anchor_{which}")
     groups, rows = LIMITS[which]
     limits = {"unit": "person", "max_groups": groups, "max_rows": rows}
     budget = Budget(epsilon=10**6, delta="1e-3")

@@ -58,7 +58,7 @@ def generate(path: Path, rows: int, group: str = "CAST(floor(random() * 100) AS 
 
 
 def curator(path: Path, groups: int = GROUPS) -> Curator:
-    made = Curator(path.with_suffix(".ledger"))
+    made = Curator(path.with_suffix(".ledger"), anchor=path.with_suffix(".anchor"))
     made.protect(path, name="t", budget=AMPLE, bounds={"x": (0, HIGH)}, keys={"g": range(groups)})
     return made
 

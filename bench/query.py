@@ -83,7 +83,7 @@ PLAIN = {
 def asking(job: Job, folder: Path) -> Iterator[Callable[[], object]]:
     """A question nobody has asked, to a curator that has read the file before: nothing is replayed, nothing is cold."""
     text = sql_of(job)
-    with Curator(str(folder / f"{next(LEDGERS)}.ledger")) as curator:
+    with Curator(str(folder / f"{next(LEDGERS)}.ledger"), anchor=folder / f"{next(LEDGERS)}.anchor") as curator:
         protect(curator, job, AMPLE)
         curator.ask(text.replace("FROM t", "FROM t WHERE x > 0"), epsilon=2 * EPSILON, delta=DELTA)
         yield lambda: curator.ask(text, epsilon=EPSILON, delta=DELTA)
@@ -136,7 +136,7 @@ duckdb.connect().execute(sys.argv[1]).fetchall()
 """
 OURS_ONCE = f"""import sys
 from discreet import Budget, Curator
-with Curator(sys.argv[2]) as curator:
+with Curator(sys.argv[2], anchor=sys.argv[2] + ".anchor") as curator:
     curator.protect(sys.argv[3], name="t", budget=Budget(epsilon=1, delta="1e-3"), bounds={{"x": (0, 500)}},
                     keys={{"g": range({GROUPS})}})
     curator.ask(sys.argv[1], epsilon={EPSILON}, delta={DELTA})
@@ -178,7 +178,10 @@ def small(folder: Path) -> None:
     path = folder / "small.parquet"
     generate(path, SMALL)
     runs, bare = [], commits(folder / "bare.sqlite")
-    with Curator(str(folder / "small.ledger")) as curator, duckdb.connect() as connection:
+    with (
+        Curator(str(folder / "small.ledger"), anchor=folder / "small.anchor") as curator,
+        duckdb.connect() as connection,
+    ):
         protect(curator, count_job(path), AMPLE)
         for turn in range(SMALL_REPEATS):
             where = f" WHERE x > {turn}"  # another question each time

@@ -17,6 +17,8 @@ from _timing import Row, cpu_of_python, show
 NEEDED = "import numpy, duckdb, sqlglot, typer"
 ROWS = 2000
 TOML = """\
+anchor = "discreet.anchor"
+
 [tables.visits]
 source = "visits.csv"
 unit = "patient"

@@ -11,8 +11,9 @@ from typing import Any
 
 import discreet
 
-MOST_FILES = 75
-"""Files of which a function runs between `Curator.ask` and its answer. Lower it when a change allows it."""
+MOST_FILES = 79
+"""Files of which a function runs between `Curator.ask` and its answer, three of them to keep the ledger's anchor. Lower
+it when a change allows it."""
 
 _SOURCE = str(Path(discreet.__file__).parent)
 

@@ -175,7 +175,8 @@ def discreet(words: list[str], *, fails: bool = True) -> str:
     result = CliRunner(env={"COLUMNS": "110", "NO_COLOR": "1"}).invoke(app, words)
     if result.exit_code and not fails:
         raise RuntimeError(f"discreet {shlex.join(words)} ended with {result.exit_code}: {result.output}")
-    return result.output.replace(str(Path.cwd()), "/srv/clinic")
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return result.output.replace(str(Path.cwd()), "/srv/clinic").replace(state, "/home/stella/.local/state")
 
 
 def _run(script: str) -> str:

@@ -102,9 +102,15 @@ def _cut(printed: str, shown: str) -> str:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[None]:
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as state, contextlib.chdir(folder):
+        before = os.environ.get("XDG_STATE_HOME")
         os.environ.setdefault("NO_COLOR", "1")
-        yield
+        os.environ["XDG_STATE_HOME"] = state  # anchors of pages are in no real state folder
+        try:
+            yield
+        finally:
+            os.environ.pop("XDG_STATE_HOME")
+            os.environ.update({} if before is None else {"XDG_STATE_HOME": before})
 
 
 if __name__ == "__main__":

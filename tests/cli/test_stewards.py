@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from discreet import count
 from discreet.cli import app
 from discreet.curator import Curator
-from discreet.ledger import Book
+from discreet.ledger import Book, is_anchored
 from tests.cli.clinic import COUNT, TOML, run, write
 
 OLDER = f"{COUNT} WHERE age > 30"
@@ -70,7 +70,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     assert "'sue' was without a role and is steward on the whole book" in run("appoint", "sue", "--role", "steward").out
     assert run("allot", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
     kinds = ["amend", "amend", "charge", "answer", "renew", "unlock", "appoint", "appoint", "appoint", "allot"]
-    assert [entry["kind"] for entry in history()][2:] == kinds
+    assert [entry["kind"] for entry in history()][3:] == kinds
     assert history()[-1]["who"] == "sue"
     assert "allot to project flu, cap epsilon=0.1, delta=1e-09" in run("history").out
     assert run("verify").code == 0
@@ -132,8 +132,8 @@ def test_history_has_the_question_as_it_was_asked() -> None:
     assert charge["sql"] == f"{sql} -- ward = 'A'"
     assert charge["what"] == "charge SELECT COUNT(*) AS n FROM visits WHERE ward = :ward -- mine -- ward = 'A'"
     rows = list(csv.DictReader(io.StringIO(run("history", "--csv").out)))
-    assert [row["kind"] for row in rows] == ["open", "attach", "charge", "answer"]
-    assert (rows[2]["epsilon"], rows[2]["who"]) == ("1/4", "owner")
+    assert [row["kind"] for row in rows] == ["anchor", "open", "attach", "charge", "answer"]
+    assert (rows[3]["epsilon"], rows[3]["who"]) == ("1/4", "owner")
     assert run("history", "--since", "1d").out == run("history").out
     assert json.loads(run("history", "--json", "--since", "2999-01-01").out) == []
 
@@ -162,12 +162,12 @@ def test_a_copy_is_known_and_comes_back(clinic: Path) -> None:
     (clinic / "kept").mkdir()
     copied = run("backup", "kept")
     assert (copied.code, copied.out.splitlines()[-1]) == (0, run("verify").out.splitlines()[-1])
-    assert [path.name for path in (clinic / "kept").iterdir()] == ["clinic.ledger.2"]
-    assert run("restore", "kept/clinic.ledger.2").code == 5  # the book is there
+    assert [path.name for path in (clinic / "kept").iterdir()] == ["clinic.ledger.3"]
+    assert run("restore", "kept/clinic.ledger.3").code == 5  # the book is there
     (clinic / "clinic.ledger").unlink()
     assert run("budget").code == run("protect").code == run("ask", COUNT, "--epsilon", "0.1").code == 5
     assert not (clinic / "clinic.ledger").exists()
-    assert run("restore", "kept/clinic.ledger.2").code == 0
+    assert run("restore", "kept/clinic.ledger.3").code == 0
     assert run("ask", COUNT, "--epsilon", "0.1").code == 0
 
 
@@ -207,18 +207,23 @@ def test_an_anchor_elsewhere_or_none(folder: Path) -> None:
     assert (folder / "elsewhere" / "anchor").exists()
     assert not (folder / "clinic.ledger.anchor").exists()
     write(folder, TOML.replace('"clinic.ledger"', '"clinic.ledger"\nanchor = ""', 1))
-    assert run("ask", COUNT, "--epsilon", "0.1").code == 0
-    assert run("restore", "clinic.ledger").code == 2
-    assert not (folder / "clinic.ledger.anchor").exists()
+    refused = run("ask", COUNT, "--epsilon", "0.1")  # a ledger that has one cannot be opened without
+    assert (refused.code, "cannot be switched off" in refused.err) == (5, True)
+    for place in (folder / "clinic.ledger", folder / "elsewhere" / "anchor"):
+        place.unlink()
+    assert run("protect").code == run("ask", COUNT, "--epsilon", "0.1").code == 0
+    assert run("restore", "clinic.ledger").code == run("anchor").code == 2
+    assert not is_anchored(str(folder / "clinic.ledger"))
 
 
 def test_without_its_anchor_a_printed_head_is_enough(clinic: Path) -> None:
-    head = run("backup", "copy").out.splitlines()[-1]
+    known, head = run("anchor"), run("backup", "copy").out.splitlines()[-1]
     (clinic / "clinic.ledger").rename(clinic / "newer")
-    (clinic / "clinic.ledger.anchor").unlink()
+    Path(known.out.split("its anchor ")[1].split(" knows")[0].replace("\n", "")).unlink()
     assert run("restore", "copy").code == 5
     assert run("restore", "copy", "--anchor", f"7:{'0' * 64}").code == 2
     assert run("restore", "copy", "--anchor", head).code == 0
-    assert run("verify").out.splitlines()[-1] == head
+    joined = run("verify").out.splitlines()[-1]
+    assert int(joined.split(":")[0]) == int(head.split(":")[0]) + 1  # by which head it was, is an entry
     with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
         assert not book.frozen

@@ -46,8 +46,7 @@ def _amended() -> str:
 
 def _lost() -> str:
     for path in Path().glob("clinic.ledger*"):
-        if path.suffix != ".anchor":
-            path.unlink()
+        path.unlink()
     return "the disk with the ledger dies"
 
 
@@ -102,8 +101,8 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
             _lost,
             ["budget"],
             ["protect"],
-            ["restore", "kept/clinic.ledger.13"],
-            ["restore", "kept/clinic.ledger.13", "--accept-loss", "--note", "the disk died"],
+            ["restore", "kept/clinic.ledger.14"],
+            ["restore", "kept/clinic.ledger.14", "--accept-loss", "--note", "the disk died"],
             ["budget"],
             ["ask", BY_WARD, "--epsilon", "0.2", "--analyst", "ben"],
             ["history"],
@@ -115,6 +114,7 @@ WEEK: tuple[tuple[str, list[Step]], ...] = (
 
 _ALIKE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "TIME"),
     (re.compile(r"-?\d+ \(-?\d+ to -?\d+\)"), "NUMBER (LOW to HIGH)"),
     (re.compile(r"[-─━┄]{3,}"), "---"),
@@ -125,13 +125,17 @@ _ALIKE = (
 
 def played(folder: Path) -> Iterator[str]:
     """Plays the week in an empty folder, and yields its transcript line by line."""
+    state = os.environ.get("XDG_STATE_HOME")
     with chdir(folder):
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")
         Path("visits.csv").write_text(CSV)
         os.mkdir("kept")
         for day, steps in WEEK:
             yield f"# {day}"
             for step in steps:
                 yield from _told(step, folder)
+    os.environ.pop("XDG_STATE_HOME")
+    os.environ.update({} if state is None else {"XDG_STATE_HOME": state})
 
 
 def _told(step: Step, folder: Path) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from discreet import Curator
-from discreet.errors import InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
+from discreet.errors import AnchorMissing, InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
 from discreet.learn import GaussianNB
 from discreet.ledger import Book, Head
 from discreet.noise import SeededBits
@@ -45,7 +45,7 @@ def engine() -> Hooked:
 
 @pytest.fixture
 def curator(path: Path, engine: Hooked) -> Iterator[Curator]:
-    with Curator(path, engine=engine) as found:
+    with Curator(path, engine=engine, anchor="") as found:  # every test has a copy of the same book
         old_book.declare(found)
         engine.reads = 0
         yield found
@@ -68,6 +68,19 @@ def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) 
     assert str(curator.budget("survey").total) == "epsilon=50"
     with Book(str(path)) as book:
         book.check_anchor(Head.parse(EXPECTED["head"]))
+
+
+def test_it_gets_an_anchor_by_one_entry(path: Path, tmp_path: Path, engine: Hooked) -> None:
+    for _ in range(2):
+        with Curator(path, engine=engine, anchor=tmp_path / "anchor") as curator:
+            old_book.declare(curator)
+            assert {name: str(curator.balance(name).spent) for name in curator.accounts()} == EXPECTED["spent"]
+            before, marked = curator.entries()[-2:]
+            assert f"{before.sequence}:{before.hash}" == EXPECTED["head"]
+            assert (marked.kind, marked.content["how"], curator.verify().sequence) == ("anchor", "marked", 114)
+    (tmp_path / "anchor").unlink()
+    with pytest.raises(AnchorMissing):
+        Curator(path, anchor=tmp_path / "anchor")
 
 
 def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooked) -> None:

@@ -129,7 +129,7 @@ def test_a_race_for_a_charge_without_an_answer_has_one_answer(tmp_path: Path) ->
     answered = run("race", path, 4)
     assert len(answered) == 4
     assert len(set(answered)) == 1
-    with Book(str(path)) as book:
+    with Book(str(path), read_only=True) as book:
         kinds = [entry.kind for entry in book.history()]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
         book.verify()

@@ -20,6 +20,9 @@ import pytest
 from discreet.curator.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import (
+    AnchorMismatch,
+    AnchorMissing,
+    AnchorNotKept,
     InsufficientBudget,
     InvalidParameter,
     LedgerError,
@@ -27,7 +30,7 @@ from discreet.errors import (
     MissingExtra,
     StreamError,
 )
-from discreet.ledger import Book, Head
+from discreet.ledger import AnchoredBook, Book, Head
 from discreet.ledger.entry import seal
 from discreet.ledger.store import base, postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
@@ -40,7 +43,7 @@ from tests.cases import try_all
 from tests.cli.clinic import TOML, write
 from tests.cli.clinic import run as run_command
 from tests.effort import SLOW
-from tests.ledger.books import TENTH, busy_book, opened
+from tests.ledger.books import PATIENTS, TENTH, busy_book, opened
 from tests.ledger.crowds import check, run
 from tests.ledger.proxy import Proxy
 from tests.ledger.test_faults import check_whole, signalled_at_line
@@ -244,7 +247,7 @@ def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pyte
     with pytest.raises(LedgerError, match="newer version"):
         Book(place)
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"discreet\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[postgres\]"):
         Book(place)
 
 
@@ -485,7 +488,45 @@ def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
         fresh.charge("patients", TENTH)
 
 
+def test_a_server_that_is_set_back_is_refused_with_its_anchor_and_without(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database of an old backup is an old copy as well; so is an empty one where a ledger was."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with AnchoredBook(place) as book:
+        book.stewardship.open_account("patients", unit=PATIENTS, budget=Budget(epsilon=1))
+        book.backup(str(tmp_path / "monday"))
+        book.store_answer(book.charge("patients", TENTH), "count", b"5")
+        anchor = Path(book.anchor_file)
+    run_sql(place, f"DROP SCHEMA {schema_of(place)} CASCADE")
+    with pytest.raises(AnchorMismatch, match="is gone"):
+        AnchoredBook(place)
+    run_sql(place, f"DROP SCHEMA IF EXISTS {schema_of(place)} CASCADE")
+    with Book(str(tmp_path / "monday"), read_only=True) as copy:
+        copy.backup(place)
+    with pytest.raises(AnchorMismatch):
+        AnchoredBook(place)
+    anchor.unlink()
+    with pytest.raises(AnchorMissing):
+        AnchoredBook(place)
+
+
 # ---------------------------------------------------------------------------------------------------- earlier versions
+
+
+def test_an_old_book_says_that_it_has_an_anchor_once_its_owner_lets_it(
+    granted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    schema, place = schema_of(granted), granted.replace("postgres@", "keeping@")
+    opened(place).close()
+    run_sql(granted, postgres_tables.version_sql(schema, 3), user="owning")
+    with pytest.warns(AnchorNotKept, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 4'"):
+        AnchoredBook(place).close()
+    run_sql(granted, postgres_tables.version_sql(schema, 4), user="owning")
+    with AnchoredBook(place) as book:
+        assert book.history()[-1].content["how"] == "marked"
+        book.verify()
 
 
 def test_an_old_book_becomes_a_new_one_with_its_first_act_of_a_service(place: str) -> None:

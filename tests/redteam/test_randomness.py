@@ -148,7 +148,7 @@ def test_accounts_have_salts_of_their_own_and_keep_them(tmp_path: Path) -> None:
     for i in range(4):
         path = str(tmp_path / str(i))
         real(path).close()
-        with Book(path) as book, Book(path) as again:
+        with Book(path, read_only=True) as book, Book(path, read_only=True) as again:
             salts.add(book.account("visits").salt)
             assert again.account("visits").salt == book.account("visits").salt
     assert len(salts) == 4
@@ -159,7 +159,7 @@ def test_answers_do_not_carry_the_salt(tmp_path: Path) -> None:
     path = str(tmp_path / "book")
     curator = real(path)
     answer = curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=0.1)
-    with Book(path) as book:
+    with Book(path, read_only=True) as book:
         salt = book.account("visits").salt.hex()
     assert salt not in repr((answer.records, answer.notes, answer.event)) + answer._repr_html_()
 

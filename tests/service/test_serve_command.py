@@ -14,10 +14,15 @@ from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 import discreet
+from discreet.cli.app import app
+from discreet.curator.config.toml_file import load
 from discreet.errors import NotAuthenticated, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.service.demo_clinic import TEXT
+from discreet.service.settings import require_anchor
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 
@@ -34,6 +39,19 @@ def served(folder: Path) -> Iterator[tuple[dict[str, str], subprocess.Popen[str]
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
+
+
+@pytest.mark.parametrize("declared", ["", 'anchor = ""\n'])
+def test_a_service_needs_an_anchor_of_its_own(declared: str, tmp_path: Path) -> None:
+    """Before anything is made; what is proposed is accepted."""
+    config = tmp_path / "discreet.toml"
+    config.write_text(f"{declared}{TEXT.replace('anchor =', '# anchor =')}")
+    refused = CliRunner().invoke(app, ["serve", "--config", str(config), "--port", "0"])
+    assert refused.exit_code == 2
+    assert not (tmp_path / "clinic.ledger").exists()
+    line = refused.output.replace("\n", " ").split("Add `")[1].split("`")[0]
+    config.write_text(f"{line}\n{TEXT.replace('anchor =', '# anchor =')}")
+    require_anchor(load(config).anchor)
 
 
 @pytest.mark.slow
@@ -56,7 +74,7 @@ def test_the_demo_is_asked_in_three_ways_and_stops(tmp_path: Path) -> None:
         page = urlopen(f"{told['url']}/sign-in", timeout=60).read().decode()
         assert "Sign in" in page
     assert process.returncode == 0
-    with Book(str(folder / "clinic.ledger")) as book:
+    with Book(str(folder / "clinic.ledger"), read_only=True) as book:
         kinds = [entry.kind for entry in book.history("patients")]
         assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
         book.verify()

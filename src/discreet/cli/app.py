@@ -110,6 +110,10 @@ COMMANDS = {
         "discreet.cli.steward.history:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
+    "anchor": Late(
+        "discreet.cli.steward.backups:anchor",
+        "Compare the ledger with its anchor and print its head; join another machine, or accept that it is lost.",
+    ),
     "backup": Late(
         "discreet.cli.steward.backups:backup",
         "Copy the book to a new place, verify the copy, and keep its head in the anchor, apart from it.",

@@ -31,8 +31,8 @@ TEMPLATE = """\
 
 ledger = "discreet.ledger"      # the book of accounts; made by `discreet protect`, readable by its owner only; or
 #                               # "postgresql://host/database", which several machines share
-# anchor = "/elsewhere/discreet.anchor"   # remembers how far the book had got, so that an older copy of it is noticed;
-#                               # beside the ledger unless given, best on another disk, never in the same backup
+# anchor = "/elsewhere/discreet.anchor"   # remembers how far the book had got, so that an older copy of it is refused;
+#                               # in the state folder (~/.local/state/discreet) unless given, never in the same backup
 # engine = "postgresql://db.example/clinic"   # all tables are in this database, and go by their names there; not needed
 
 # --- Tables -----------------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import typer
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import FAILED, say, stages
 from discreet.curator.book_report.report_page import write_report
+from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
-from discreet.errors import InvalidParameter
-from discreet.ledger import Head, is_there
+from discreet.ledger import Head
 
 _PAGE = Path("report.html")
 
@@ -26,11 +26,9 @@ def report(
     config: ConfigFile = HERE,
 ) -> None:
     """Write a page from the book alone: budgets over time, who asked what, what was released; spends nothing."""
-    place, kept = load(config).ledger, None if anchor is None else Head.parse(anchor)
-    if not is_there(place):
-        raise InvalidParameter("ledger", place, "to exist", "Run `discreet protect` first.")
-    with stages("Reading the book"):
-        found = write_report(place, out, anchor=kept)
+    kept = None if anchor is None else Head.parse(anchor)
+    with stages("Reading the book"), declared_book(load(config), read_only=True) as book:
+        found = write_report(book, out, anchor=kept)
     say(f"Wrote {out}, readable by its owner only.")
     typer.echo(str(found.head))
     if not found.passed:

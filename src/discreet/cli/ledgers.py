@@ -9,7 +9,7 @@ import typer
 from discreet.cli.output import say
 from discreet.engines.postgres.roles import silent_statements
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book, is_there
+from discreet.ledger import Book, is_anchored, is_there, open_book
 from discreet.ledger.store import postgres_tables
 
 app = typer.Typer(
@@ -64,10 +64,17 @@ def sql(
 
 
 @app.command()
-def move(source: Source, target: Target) -> None:
+def move(
+    source: Source,
+    target: Target,
+    *,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="FILE", help="The anchor, if it is not in the state folder.")
+    ] = None,
+) -> None:
     """Move a book with its chain; the old one is read-only from then on, so that no budget is spent twice."""
     _check(source)
-    with Book(source) as book:
+    with open_book(source, anchor=file if is_anchored(source) else "") as book:
         head = book.move(target)
     say(f"The book is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
     say(f'Write into discreet.toml: ledger = "{target}"')

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -24,7 +23,7 @@ from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
-from discreet.curator.config.enrolment import NOTHING, Replacing, declared_book, declared_in, enrol
+from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, book_at, declared_book, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.streams.curated_stream import CuratedStream
@@ -55,6 +54,7 @@ class Curator:
         ledger: a file of the book; "postgresql://..." if machines share it; ":memory:" for play; or an open book.
         engine: where tables are read; else files and frames by DuckDB, embedded, and tables of a server by it.
         today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
+        anchor: the file by which an older copy of the ledger is refused; in the state folder unless given; "" for none.
 
     >>> from discreet.engines import Memory
     >>> from discreet.privacy import Budget
@@ -66,9 +66,11 @@ class Curator:
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
     """
 
-    def __init__(self, ledger: File | Book = ":memory:", *, engine: Engine | None = None, today: Day = None) -> None:
+    def __init__(
+        self, ledger: File | Book = ":memory:", *, engine: Engine | None = None, today: Day = None, anchor: Kept = None
+    ) -> None:
         day = check.day(today=today)
-        self._book = ledger if isinstance(ledger, Book) else Book(os.fspath(ledger))
+        self._book = ledger if isinstance(ledger, Book) else book_at(ledger, anchor)
         self._engine = engine if engine is not None else by_source()
         self._catalog = Catalog(self._book, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
@@ -89,7 +91,7 @@ class Curator:
         cls, ledger: File = ":memory:", *, engine: Engine | None = None, bits: Bits, today: Day = None
     ) -> Curator:
         """Returns a curator with a given source of randomness; if it is seeded, every answer says it is not private."""
-        curator = cls(ledger, engine=engine, today=today)
+        curator = cls(book_at(ledger, for_tests=True), engine=engine, today=today)
         curator._measure_with(curator._engine, Releaser(source_of(bits)), salt=None)
         return curator
 
@@ -97,10 +99,7 @@ class Curator:
     def from_config(
         cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True, replacing: Replacing = NOTHING
     ) -> Curator:
-        """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book.
-
-        Tables may be declared anew, if they are declared in the book as `replacing` tells by name.
-        """
+        """Returns a curator of a discreet.toml; if not `opening`, tables are in the book, or as `replacing` says."""
         declared = declared_in(path, opening=opening)
         chosen = engine or engine_at(declared.engine)
         curator = cls(declared_book(declared, new=opening), engine=chosen, today=declared.today)

@@ -91,7 +91,10 @@ def costs(entries: Sequence[Entry]) -> list[str]:
 
 
 def _curator(ledger: str, bits: Bits | None) -> Curator:
-    return Curator(ledger) if bits is None else Curator.for_tests(ledger, bits=bits)
+    if bits is not None:
+        return Curator.for_tests(ledger, bits=bits)
+    anchor = None if ledger == ":memory:" else f"{ledger}.anchor"  # in the same folder, which is gone with the demo
+    return Curator(ledger, anchor=anchor)
 
 
 def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[Visit]) -> tuple[Said, ...]:

@@ -7,8 +7,15 @@ replay and has an interrupted question run again, `policy` says who may do what,
 """
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
-from discreet.ledger.anchor.anchored_book import AnchoredBook, require_there
-from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored
+from discreet.ledger.anchor.anchor_acts import accept_missing_anchor, join_anchor
+from discreet.ledger.anchor.anchored_book import (
+    AnchoredBook,
+    is_anchored,
+    open_book,
+    require_never_there,
+    require_there,
+)
+from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored, restore_by_head
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
@@ -20,4 +27,5 @@ from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
 __all__ += ["Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
-__all__ += ["AnchoredBook", "Restored", "is_there", "require_there", "restore", "restore_anchored"]
+__all__ += ["AnchoredBook", "Restored", "accept_missing_anchor", "is_anchored", "is_there", "join_anchor", "open_book"]
+__all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]

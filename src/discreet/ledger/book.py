@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
@@ -41,7 +40,7 @@ class Book:
         in_memory: whether it dies with the process.
 
     Raises:
-        LedgerError: if the file or the database cannot be used.
+        LedgerError: if the file or the database cannot be used, or `AnchoredBook` must open it.
 
     Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, and for those of `claim`,
     and nothing is shown that was not stored for its charge, then everything that was released from an account between
@@ -60,6 +59,8 @@ class Book:
     discreet.errors.InsufficientBudget: The charge needs epsilon=0.7; epsilon=0.6 remain. Nothing was spent ...
     """
 
+    _is_compared = False  # with its anchor, by whoever opens it
+
     def __init__(
         self,
         path: str | Store = ":memory:",
@@ -74,12 +75,14 @@ class Book:
         self._accounts: dict[str, Account] = {}
         self.path = path if isinstance(path, str) else store.path
         self.in_memory, self.give_up = store.path == MEMORY, store.give_up
-        if anchor is not None:
-            self._check_on_opening(anchor)
+        self._check_on_opening(anchor, writes=not (read_only or self.in_memory or self._is_compared))
 
-    def _check_on_opening(self, anchor: Head) -> None:
+    def _check_on_opening(self, anchor: Head | None, *, writes: bool) -> None:
         try:
-            self.check_anchor(anchor)
+            if writes:
+                self._journal.require_unanchored()
+            if anchor is not None:
+                self.check_anchor(anchor)
         except BaseException:
             self.close()
             raise
@@ -87,9 +90,7 @@ class Book:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -23,6 +23,9 @@ Value = TypeVar("Value")
 BOOK = "book", ""
 """Where the state of the book as a whole stands."""
 
+ANCHOR = "anchor", ""
+"""Where it stands that the ledger has an anchor, and the id by which that is found."""
+
 
 class States(Protocol):
     """Where states are kept: in the store, or in memory while verifying."""
@@ -117,6 +120,17 @@ def frozen(states: States) -> bool:
     """Tells whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
     return text is not None and bool(parsed(text)["frozen"])
+
+
+def makes_anchor_again(entry: Entry) -> bool:
+    """Tells whether an entry made a missing anchor again: until then the ledger may have been an older copy."""
+    return entry.kind == "anchor" and entry.content["how"] in ("accepted", "joined")
+
+
+def anchored(states: States) -> str | None:
+    """Returns the id of a ledger that has an anchor; None of one that says nothing about it."""
+    text = states.get(*ANCHOR)
+    return None if text is None else str(parsed(text)["id"])
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
@@ -282,6 +296,11 @@ def _recover(states: States, entry: Entry) -> None:
         states.put((("failures", entry.account), canonical(counts)))
 
 
+def _anchor(states: States, entry: Entry) -> None:
+    """Notes that the ledger has an anchor, without which it is refused, and under which id."""
+    states.put((ANCHOR, canonical({"id": entry.content["id"]})))
+
+
 def _freeze(states: States, _entry: Entry) -> None:
     states.put((BOOK, canonical({"frozen": True})))
 
@@ -297,6 +316,7 @@ def _nothing(_states: States, _entry: Entry) -> None:
 _CHANGES: dict[str, Callable[[States, Entry], None]] = {
     "allot": _allot,
     "amend": _amend,
+    "anchor": _anchor,
     "answer": _nothing,
     "appoint": _appoint,
     "attach": _attach,

@@ -93,6 +93,17 @@ class Journal:
         with self.store.reading() as rows:
             yield rows
 
+    def require_unanchored(self) -> None:
+        """Refuses a ledger that has an anchor, which is not compared here.
+
+        Raises:
+            LedgerError: if it has one.
+        """
+        with self.reading() as rows:
+            if changes.anchored(rows) is not None:
+                hint = "Open it with AnchoredBook(path) or Curator(path), or with read_only=True."
+                raise LedgerError(f"The ledger {self.store.path} has an anchor, which is not compared here", hint)
+
     def head(self) -> Head:
         """Returns the last entry's place and hash."""
         with self.reading() as rows:

@@ -259,10 +259,13 @@ def _require_same_period(rows: Transaction, charge: Entry) -> None:
 def _refuse_restored(rows: Transaction, charge: Entry) -> None:
     """Refuses charges of a copy that took the place of a lost book, in which they may have been answered, or run.
 
-    A copy that lacks entries is frozen until a steward resumes it, or has what was lost counted as spent.
+    A copy that lacks entries is frozen until a steward resumes it, or has what was lost counted as spent; and one may
+    have taken the ledger's place where its anchor was missing.
     """
     recovered = (entry.kind == "recover" for entry in rows.entries(charge.sequence, charge.account))
-    resumed = (entry.kind == "resume" for entry in rows.entries(charge.sequence, ""))
+    resumed = (
+        entry.kind == "resume" or changes.makes_anchor_again(entry) for entry in rows.entries(charge.sequence, "")
+    )
     if any(recovered) or any(resumed):
         hint = "Its answer may be lost with the rest. Ask with a new key, which is charged again."
         raise LedgerError(f"Charge {charge.sequence} was made before the ledger was restored from a copy", hint)

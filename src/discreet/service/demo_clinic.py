@@ -12,6 +12,7 @@ _WARDS = ", ".join(f'"{ward}"' for ward in clinic.WARDS)
 TEXT = f"""\
 # Made by `discreet serve --demo`: a clinic in which nobody exists.
 ledger = "clinic.ledger"
+anchor = "clinic.anchor"  # of real data, on another disk
 
 [tables.visits]
 source = "visits.csv"

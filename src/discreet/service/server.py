@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
+from discreet.ledger import Book
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics, create_metrics_app
@@ -26,7 +27,7 @@ from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedA
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.owner.service_desk import ServiceDesk
 from discreet.service.page import create_page
-from discreet.service.settings import Settings
+from discreet.service.settings import Settings, require_anchor
 from discreet.service.wire.wire_server import WireServer
 
 _LOOK = 0.5  # seconds between looks for keys that were revoked while their requests run
@@ -68,7 +69,7 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
     """
     require_descriptors(settings)
     async with AsyncExitStack() as stack:
-        book = stack.enter_context(declared_book(load(config), new=True))
+        book = stack.enter_context(_served_book(config))
         identities = Identities(settings.identities, record=recorder(book))
         stack.callback(identities.close)
         acts = Acts(book, identities)
@@ -100,6 +101,12 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         watch = asyncio.get_running_loop().create_task(_watching(desk, identities))
         stack.callback(watch.cancel)
         yield Started(url=_url(settings, port), pg_port=pg, metrics_port=watched, identities=identities)
+
+
+def _served_book(config: Path) -> Book:
+    declared = load(config)
+    require_anchor(declared.anchor)
+    return declared_book(declared, new=True)
 
 
 async def _watching(desk: ServiceDesk, identities: Identities) -> None:

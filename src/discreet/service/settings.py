@@ -149,6 +149,20 @@ class Settings:
         return cls(folder=folder, **made)
 
 
+def require_anchor(anchor: str | None) -> None:
+    """Refuses to serve a ledger whose anchor has no declared place: a service is moved, restored and started anew.
+
+    Raises:
+        InvalidParameter: if none is declared.
+    """
+    if not anchor:
+        hint = (
+            'Add `anchor = "/var/lib/discreet/ledger.anchor"` at the top of discreet.toml: a file on another disk than '
+            "the ledger, and in none of its backups."
+        )
+        raise InvalidParameter("anchor", anchor, "to be declared for a service", hint)
+
+
 def _read(place: str, value: Any, kind: str, folder: Path) -> Any:
     """A value of TOML as the kind that a field has."""
     if kind.startswith("tuple"):

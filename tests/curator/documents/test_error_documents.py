@@ -36,6 +36,7 @@ SPECIMENS: list[DiscreetError] = [
     errors.NotPermitted("ana", "unlock", "Ask the owner."),
     errors.LedgerTampered(4, "cannot be read"),
     errors.AnchorMismatch("It is older", "Restore it.", head="3:00", anchor="5:00", missing=2),
+    errors.AnchorMissing("It is gone", "Put it back.", ledger="clinic.ledger", anchor_file="/state/anchors/5f"),
     errors.UnsupportedQuery("A join.", "Ask `SELECT 1`.", (2, 15), text="SELECT\n ..."),
     errors.UnsupportedQuery("A join.", "Ask `SELECT 1`."),
     errors.UnknownTable("vists", ["visits", "wards"]),

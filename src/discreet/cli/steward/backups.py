@@ -1,7 +1,8 @@
-"""`discreet backup` and `restore`: copies of the book, and an anchor that tells whether a copy has forgotten something.
+"""`discreet anchor`, `backup` and `restore`: copies of the book, and what tells whether one has forgotten something.
 
-The anchor is a file beside discreet.toml, or where `anchor` in it says. Every command that opens the book compares both
-and brings the anchor up to date, so that an older copy in the place of the book is noticed, however it got there.
+The anchor is in the state folder, by the ledger's id, or where `anchor` in discreet.toml says. Every command that opens
+the book compares both and brings the anchor up to date, so that an older copy in its place is noticed, however it got
+there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,20 @@ from discreet.cli.output import say
 from discreet.cli.steward.acts import By, Note
 from discreet.cli.steward.history import parsed_head
 from discreet.curator.config.enrolment import declared_book
-from discreet.curator.config.toml_file import Config, load
+from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
-from discreet.ledger import OWNER, AnchoredBook, Book, Restored, is_there, restore, restore_anchored
+from discreet.ledger import (
+    OWNER,
+    AnchoredBook,
+    Book,
+    Restored,
+    accept_missing_anchor,
+    is_there,
+    join_anchor,
+    open_book,
+    restore_anchored,
+    restore_by_head,
+)
 from discreet.postgres_url import is_postgres
 
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="A new file, a folder, or an empty database.")]
@@ -29,6 +41,66 @@ AcceptLoss = Annotated[
 Anchored = Annotated[
     str | None, typer.Option("--anchor", metavar="SEQ:HASH", help="A head that was printed, if the anchor is lost.")
 ]
+Ledger = Annotated[
+    str | None, typer.Option(metavar="LEDGER", help="Where the book shall be, instead of what discreet.toml says.")
+]
+LedgerPlace = Annotated[
+    str | None, typer.Argument(metavar="[LEDGER]", help="A file or an address; that of discreet.toml unless given.")
+]
+AnchorFile = Annotated[
+    str | None, typer.Option("--file", metavar="FILE", help="The anchor, if it is not in the state folder.")
+]
+Join = Annotated[
+    str | None, typer.Option(metavar="SEQ:HASH", help="Make an anchor here, by the head that another machine prints.")
+]
+Accept = Annotated[
+    bool, typer.Option("--accept-missing", help="Make a new anchor for one that is lost; needs --by and --reason.")
+]
+Who = Annotated[str | None, typer.Option(metavar="NAME", help="The steward who answers for it.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why the anchor is not there; every report shows it.")]
+
+
+def anchor(
+    ledger: LedgerPlace = None,
+    *,
+    join: Join = None,
+    accept_missing: Accept = False,
+    by: Who = None,
+    reason: Reason = "",
+    file: AnchorFile = None,
+    config: ConfigFile = HERE,
+) -> None:
+    """Compare the ledger with its anchor and print its head; join another machine, or accept that it is lost."""
+    place, kept, former = _places(ledger, file, config)
+    if not is_there(place):
+        raise InvalidParameter("LEDGER", place, "to exist", "Name a ledger file, or an address.")
+    if join is not None and accept_missing:
+        raise InvalidParameter("--join", join, "to come without --accept-missing", "Use --join alone if it can be.")
+    if accept_missing:
+        if by is None or not reason.strip():
+            hint = 'For example: --accept-missing --by ana --reason "the disk of the anchor broke".'
+            raise InvalidParameter("--by", by, "to come with a --reason", hint)
+        head = accept_missing_anchor(place, by=by, reason=reason, anchor_file=kept)
+        say(f"The ledger has a new anchor. Entry {head.sequence} says who accepted it and why; every report shows it.")
+    elif join is not None:
+        head = join_anchor(place, parsed_head(join), by=by or OWNER, anchor_file=kept)
+        say(f"The ledger has all that the other machine knows, and an anchor here. Entry {head.sequence} says so.")
+    else:
+        with open_book(place, anchor=kept, former=former, read_only=True) as book:
+            head, found = book.head(), book.anchor_file if isinstance(book, AnchoredBook) else ""
+        say(f"The ledger has all that its anchor {found} knows." if found else "The ledger has no anchor.")
+    typer.echo(str(head))
+
+
+def _places(ledger: str | None, file: str | None, config: ConfigFile) -> tuple[str, str | None, str]:
+    """The ledger, the file of its anchor if it has a place of its own, and where earlier versions kept it."""
+    if ledger is not None:
+        return ledger, file, ""
+    declared = load(config)
+    if declared.anchor == "" and file is None:
+        hint = 'Take `anchor = ""` out of discreet.toml, or pass --file.'
+        raise InvalidParameter("anchor", "", "not to be switched off", hint)
+    return declared.ledger, file or declared.anchor, declared.former_anchor
 
 
 def backup(target: Target, *, config: ConfigFile = HERE) -> None:
@@ -44,8 +116,8 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
         if isinstance(book, AnchoredBook):
             book.keep_anchor(backup=head)
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
-    if declared.anchor:
-        say(f"The anchor {declared.anchor} knows the copy. Keep both apart: a backup with its anchor notices nothing.")
+    if isinstance(book, AnchoredBook):
+        say(f"The anchor {book.anchor_file} knows the copy. Keep both apart: a backup with its anchor notices nothing.")
     typer.echo(str(head))
 
 
@@ -56,47 +128,34 @@ def restore_book(
     anchor: Anchored = None,
     note: Note = "",
     by: By = OWNER,
+    ledger: Ledger = None,
     config: ConfigFile = HERE,
 ) -> None:
     """Put a backup in the place of a lost book; one that has forgotten what was spent is refused."""
-    declared = load(config)
+    declared = None if ledger is not None else load(config)
+    target = str(ledger) if declared is None else declared.ledger
     if not is_there(source):
         raise InvalidParameter("SOURCE", source, "to exist", "Name a backup.")
+    file = None if declared is None else declared.anchor
     if anchor is not None:
-        _restore_by_head(source, declared, anchor)
+        _tell(restore_by_head(source, target, head=parsed_head(anchor), anchor_file=file or None, by=by), target)
         return
-    if not declared.anchor:
+    if file == "":
         raise InvalidParameter("anchor", None, "to be declared, or given", "Pass --anchor SEQ:HASH, printed by backup.")
-    done = restore_anchored(
-        source, declared.ledger, anchor_file=declared.anchor, accept_loss=accept_loss, by=by, note=note
-    )
-    _tell(done, declared)
+    done = restore_anchored(source, target, anchor_file=file, accept_loss=accept_loss, by=by, note=note)
+    _tell(done, target)
 
 
-def _tell(done: Restored, config: Config) -> None:
+def _tell(done: Restored, ledger: str) -> None:
     if not done.missing:
-        say(f"The book is back at {config.ledger}: {done.head.sequence} entries, all that the anchor knows.")
+        say(f"The book is back at {ledger}: {done.head.sequence} entries, all that the anchor knows.")
     else:
-        say(f"The book is back at {config.ledger}, without {done.missing} entries that the anchor knows.")
+        say(f"The book is back at {ledger}, without {done.missing} entries that the anchor knows.")
         for account, lost in done.lost.items():
             amount = "more than can be bounded" if lost is None else str(lost)
             say(f"Account {account!r}: counted as spent for them: {amount}.")
         say("Questions that were answered in them are not stored any more, and cost again.")
     typer.echo(str(done.head))
-
-
-def _restore_by_head(source: str, config: Config, anchor: str) -> None:
-    """Without an anchor file: a copy that contains the head is taken, any other is not."""
-    head = parsed_head(anchor)
-    with Book(source, read_only=True) as copy:
-        found = copy.history(after=head.sequence - 1, limit=1)
-        if not found or found[0].hash != head.hash:
-            hint = "Look for a newer copy: what was spent after this one is not known."
-            raise InvalidParameter("anchor", anchor, f"to be in {source}, which ends with {copy.head()}", hint)
-    restore(source, config.ledger, anchor=head).close()
-    with declared_book(config) as book:
-        now = book.head()
-    _tell(Restored(head=now, missing=0, lost={}), config)
 
 
 def _place(target: str, ledger: str, entries: int) -> str:

@@ -16,6 +16,7 @@ from rich.text import Text
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Csv, Form, Json, form, json_text, say
 from discreet.cli.steward.budgets import Account, opened
+from discreet.curator.book_report.entry_words import anchor_words
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.curator.documents.question_text import asked_text, outputs_text
@@ -204,6 +205,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "unlock": lambda content: _noted("", content),
     "appoint": lambda content: _capped(f"{content['name']} as {content['role']}", content),
     "allot": lambda content: _noted(_capped(f"to project {content['project']}", content), content),
+    "anchor": anchor_words,
     "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
     "charge": _charged,
     "recover": lambda content: _noted(f"what was lost up to entry {content['anchor'].split(':')[0]}", content),

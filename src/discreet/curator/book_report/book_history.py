@@ -17,6 +17,7 @@ from discreet.curator.book_report.released_numbers import Declared
 from discreet.curator.book_report.used_shares import Spending
 from discreet.curator.documents.question_text import asked_text
 from discreet.ledger import Book, Entry
+from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parsed, read_loss
 from discreet.ledger.tallies import Price, Tallies
 from discreet.privacy import Loss, Neighbours
@@ -33,9 +34,9 @@ MOST_WORDINGS = 2_000
 MOST_RUNNING = 10_000
 """Charges without an outcome that are remembered while the book is read."""
 
-ACTS = frozenset(
-    ("open", "attach", "amend", "renew", "appoint", "allot", "unlock", "service", "freeze", "resume", "recover")
-)
+_ON_ACCOUNTS = ("open", "attach", "amend", "renew", "appoint", "allot", "unlock")
+_ON_THE_LEDGER = ("service", "freeze", "resume", "recover", "anchor")
+ACTS = frozenset(_ON_ACCOUNTS + _ON_THE_LEDGER)
 """What stewards do: everything else follows from questions."""
 
 
@@ -116,6 +117,8 @@ class BookHistory:
     counts: Counter[str] = field(default_factory=Counter)
     running: dict[int, tuple[str, bool]] = field(default_factory=dict)
     """Charges that have not ended: their projects, and whether another one has paid."""
+    anchor_acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
+    """Where the anchor was missing, and somebody accepted that or joined another machine's."""
     entries: int = 0
     last: int = 0
     """The entry that was read last."""
@@ -160,6 +163,14 @@ def _act(entry: Entry) -> Act:
         account=entry.account,
         who=entry.who,
         words=entry_details(entry),
+    )
+
+
+def anchor_note(act: Act) -> str:
+    """Returns a warning about an entry by which a missing anchor was accepted, or another machine's was joined."""
+    return (
+        f"Entry {act.sequence}, {act.time[:16].replace('T', ' ')}, by {act.who}: the anchor of the ledger was "
+        f"{act.words}. An older copy may have taken the ledger's place then."
     )
 
 
@@ -269,6 +280,11 @@ def _recover(history: BookHistory, entry: Entry, content: dict[str, Any]) -> Non
         spender.lose(time, Price(Tallies.read(spent)))
 
 
+def _anchor(history: BookHistory, entry: Entry, _: dict[str, Any]) -> None:
+    if makes_anchor_again(entry):
+        history.anchor_acts.append(_act(entry))
+
+
 def _answer(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
     asked = history.asked.get(entry.about)
     if asked is not None:
@@ -293,6 +309,7 @@ _READERS: dict[str, Callable[[BookHistory, Entry, dict[str, Any]], None]] = {
     "allot": _allot,
     "charge": _charge,
     "recover": _recover,
+    "anchor": _anchor,
     "answer": _answer,
     "fail": _fail,
 }

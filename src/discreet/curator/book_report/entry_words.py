@@ -15,10 +15,23 @@ def entry_details(entry: Entry) -> str:
     content = entry.content
     if entry.kind == "charge":
         return asked_text(content)
+    if entry.kind == "anchor":
+        return anchor_words(content)
     if entry.about:
         return f"of entry {entry.about}"
     told = {name: value for name, value in content.items() if value not in (None, "") and name not in _LONG}
     return "; ".join(f"{name}: {_short(value)}" for name, value in told.items())
+
+
+def anchor_words(content: dict[str, Any]) -> str:
+    """Returns what an entry about the ledger's anchor says."""
+    words = {
+        "begun": "begun with the ledger",
+        "marked": "begun for a ledger of an earlier version",
+        "joined": f"joined on another machine, by the head {content.get('head', '')[:16]}",
+        "accepted": f"missing, and accepted: {content.get('reason', '')}",
+    }
+    return words.get(content["how"], str(content["how"]))
 
 
 _LONG = frozenset(("declaration", "before", "files"))  # what a line has no room for

@@ -11,6 +11,7 @@ from discreet.curator.book_report.book_history import BookHistory, read_history
 from discreet.curator.book_report.report_sections import (
     account_link,
     account_section,
+    anchor_notes,
     asked_section,
     changes_section,
     failures_section,
@@ -85,17 +86,18 @@ def book_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | No
     time = now or dt.datetime.now(dt.UTC)
     verification = verified(book, anchor)
     try:
-        sections, contents = _sections(book, read_history(book), time)
+        history = read_history(book)
+        sections, contents = _sections(book, history, time)
     except _UNREADABLE:
         if verification.passed:
             raise
-        sections, contents = [], {}
+        sections, contents, history = [], {}, BookHistory()
     lead = (
         f"As of {time.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC. Everything on this page was read from the ledger: no "
         "data were read for it, and nothing was spent. It names people and their questions, so it is for those who "
         "look after the data."
     )
-    text = page.document(TITLE, _verdict(verification), *sections, lead=lead, contents=contents)
+    text = page.document(TITLE, _verdict(verification), *anchor_notes(history), *sections, lead=lead, contents=contents)
     return BookReport(text=text, verification=verification)
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory
+from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory, anchor_note
 from discreet.curator.book_report.forecast import METHOD, Forecast, forecast
 from discreet.curator.book_report.released_numbers import CONFIDENCE, released_numbers
 from discreet.curator.book_report.used_shares import Spending, steps_left
@@ -65,6 +65,11 @@ def spenders(book: Book, account: AccountHistory, now: dt.datetime) -> list[Spen
     ]
     order = sorted([*people, *projects], key=lambda one: (not one.capped, one.spending.left, -one.spending.questions))
     return [whole, *order[:MOST_SPENDERS]]
+
+
+def anchor_notes(history: BookHistory) -> list[Html]:
+    """Returns a warning for each time that the anchor was missing, the newest first."""
+    return [page.paragraph(plain(anchor_note(act)), kind="refusal") for act in reversed(history.anchor_acts)]
 
 
 def account_section(account: AccountHistory, found: list[Spender], now: dt.datetime) -> Html:

@@ -18,7 +18,7 @@ from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Tabl
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.folders.folder import Folder
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger import AnchoredBook, Book, Role, is_there, require_there
+from discreet.ledger import Book, Role, is_anchored, is_there, open_book, require_never_there, require_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
@@ -43,6 +43,22 @@ def declared_in(path: str | os.PathLike[str], *, opening: bool) -> Config:
     return declared
 
 
+Kept = str | os.PathLike[str] | None
+"""The file of a ledger's anchor; None to find it by the ledger's id, "" to keep none for a new ledger."""
+
+
+def book_at(ledger: str | os.PathLike[str], anchor: Kept = None, *, for_tests: bool = False) -> Book:
+    """Opens the ledger of a curator, with its anchor.
+
+    A new ledger for tests has none, so that copies of it can be charged side by side; one that has an anchor is
+    compared, whoever opens it.
+    """
+    place = os.fspath(ledger)
+    if for_tests and not is_anchored(place):
+        return open_book(place, anchor="")
+    return open_book(place, anchor=None if anchor is None else os.fspath(anchor))
+
+
 def declared_book(config: Config, *, read_only: bool = False, new: bool = False) -> Book:
     """Opens the book that is declared.
 
@@ -53,16 +69,17 @@ def declared_book(config: Config, *, read_only: bool = False, new: bool = False)
 
     Raises:
         AnchorMismatch: if it is older than its anchor, another one, or gone.
+        AnchorMissing: if it has an anchor, which is not there.
         InvalidParameter: if there is none, and it may not be made.
         LedgerError: if it cannot be used.
     """
     if config.anchor:
         require_there(config.ledger, config.anchor)
+    elif config.anchor is None and not is_there(config.ledger):
+        require_never_there(config.ledger)
     if not new and not is_there(config.ledger):
         raise InvalidParameter("ledger", config.ledger, "to exist", "Run `discreet protect` first.")
-    if not config.anchor:
-        return Book(config.ledger, read_only=read_only)
-    return AnchoredBook(config.ledger, anchor_file=config.anchor, read_only=read_only)
+    return open_book(config.ledger, anchor=config.anchor, former=config.former_anchor, read_only=read_only)
 
 
 def check_sources(config: Config) -> None:

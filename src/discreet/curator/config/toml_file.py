@@ -87,7 +87,9 @@ class Config:
     today: dt.date | None = None
     engine: str | None = None
     anchor: str | None = None
-    """The file of the newest head that was seen of the ledger; None if none is kept."""
+    """The file of the newest head that was seen of the ledger; None to find it by the ledger's id, "" to keep none."""
+    former_anchor: str = ""
+    """Where earlier versions kept it, if nothing was declared."""
     service: Mapping[str, Any] = field(default_factory=dict)
     """The table [service] as it was written; the service reads it."""
 
@@ -151,7 +153,8 @@ def parse(text: str, folder: Path) -> Config:
         projects=projects,
         today=fields.get("today"),
         engine=fields.get("engine"),
-        anchor=_anchor(fields.get("anchor"), fields.get("ledger", "discreet.ledger"), folder),
+        anchor=str(folder / fields["anchor"]) if fields.get("anchor") else fields.get("anchor"),
+        former_anchor=_former_anchor(fields.get("ledger", "discreet.ledger"), folder),
         service=fields.get("service", {}),
     )
 
@@ -163,11 +166,8 @@ def _ledger(given: str, folder: Path) -> str:
     return given
 
 
-def _anchor(given: str | None, ledger: str, folder: Path) -> str | None:
-    """The file of the anchor: beside the ledger unless it is declared, and none if it is declared as empty."""
-    if given is None:
-        given = "discreet.anchor" if is_postgres(ledger) else f"{ledger}.anchor"
-    return str(folder / given) if given else None
+def _former_anchor(ledger: str, folder: Path) -> str:
+    return str(folder / ("discreet.anchor" if is_postgres(ledger) else f"{ledger}.anchor"))
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:

@@ -135,10 +135,7 @@ def read_anchor(path: str) -> Anchor | None:
         InvalidParameter: if its folder is not there: a disk may not be mounted, and with it what is known.
         LedgerError: if the file cannot be read, or was changed.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        hint = "Mount its disk, or make the folder if there never was an anchor."
-        raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
+    require_disk(path)
     try:
         with open(path, encoding="utf-8") as file:
             return Anchor.read(file.read())
@@ -151,6 +148,17 @@ def read_anchor(path: str) -> Anchor | None:
     except (InvalidParameter, KeyError, TypeError, ValueError):
         hint = "Bring back its last copy; without it, nobody can tell whether the book is older than it was."
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
+
+
+def require_disk(path: str) -> None:
+    """Refuses a file in a folder that is not there.
+
+    Raises:
+        InvalidParameter: if it is not.
+    """
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        hint = "Mount its disk, or make the folder if there never was an anchor."
+        raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
 
 
 def write_anchor(path: str, anchor: Anchor) -> None:

@@ -1,4 +1,14 @@
-"""A book that is compared with its anchor when it is opened, and keeps the anchor up to date."""
+"""A ledger that is compared with its anchor when it is opened, and keeps the anchor up to date.
+
+That a ledger has an anchor is its first entry, so that every copy knows it, the oldest as well. Where the anchor is
+gone, an older copy could not be told from the ledger: then the ledger is refused, until a steward accepts that or types
+the head that another machine knows (`anchor_acts`), and both are entries.
+
+Order of writing, so that a process may be killed anywhere. A new ledger: the anchor is written with no entry in it,
+then the first entry. A ledger of an earlier version, which has no such entry: the anchor is written, then the entry.
+Every later entry: the ledger, then the anchor, then the answer leaves. So an anchor is never ahead of its ledger, and a
+ledger that says it has one had it on the disk before.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +16,46 @@ import os
 import shlex
 import threading
 import warnings
+from contextlib import suppress
 
-from discreet.errors import AnchorMismatch, AnchorNotKept, InvalidParameter, LedgerError
-from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
+from discreet.errors import AnchorMismatch, AnchorMissing, AnchorNotKept, InvalidParameter, LedgerError, LedgerMissing
+from discreet.ledger import changes, policy
+from discreet.ledger.anchor import anchor_place
+from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, require_disk, write_anchor
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
-from discreet.ledger.entry import Head
+from discreet.ledger.entry import GENESIS, Head
+from discreet.ledger.stewardship import new_salt
+from discreet.ledger.store.base import VERSIONS, Transaction
 from discreet.ledger.store.place import is_there
+from discreet.ledger.store.sqlite import MEMORY
+from discreet.postgres_url import is_postgres
+
+NOTHING = Anchor(head=Head(0, GENESIS), states={})
+"""The anchor of a ledger that has no entry yet."""
 
 
 class AnchoredBook(Book):
-    """A book whose newest head is kept in a file apart.
+    """A ledger whose newest head is kept in a file apart.
 
-    It is kept before an answer leaves, and when the book is closed. So a book that is older than an answer that
-    somebody has seen is refused, also if the file of the book was replaced by hand. If the anchor cannot be written,
-    a warning says so: what was paid for is still answered.
+    It is kept before an answer leaves, and when the ledger is closed. So a ledger that is older than an answer that
+    somebody has seen is refused, also if its file was replaced by hand. If the anchor cannot be written, a warning says
+    so: what was paid for is still answered.
 
     Args:
-        path: of the book, see `Book`.
-        anchor_file: of the anchor; none is made before the first entry.
+        path: of the ledger, see `Book`. One that has no anchor yet gets one, and an entry that says so.
+        anchor_file: of the anchor; in the state folder, by the ledger's id, unless it is given.
+        former: where earlier versions kept the anchor of this ledger, if not beside it.
         timeout: seconds to wait for others who write.
         read_only: writes nothing, the anchor included.
 
+    Attributes:
+        anchor_file: of the anchor; empty for a ledger without entries that is only read.
+
     Raises:
-        AnchorMismatch: if the book lacks entries that its anchor knows, is another one, or is gone.
-        LedgerError: if the book or the anchor cannot be used.
+        AnchorMismatch: if the ledger lacks entries that its anchor knows, is another one, or is gone.
+        AnchorMissing: if it has an anchor, which is not there.
+        LedgerError: if the ledger or the anchor cannot be used.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -40,33 +65,113 @@ class AnchoredBook(Book):
     ...         book.stewardship.appoint("ben", "auditor")
     ...     AnchoredBook(f"{folder}/monday.db", anchor_file=f"{folder}/anchor")
     Traceback (most recent call last):
-    discreet.errors.AnchorMismatch: ...monday.db ends with 1:..., its anchor ... with 2:...: 1 entries are missing. ...
+    discreet.errors.AnchorMismatch: ...monday.db ends with 2:..., its anchor ... with 3:...: 1 entries are missing. ...
     """
 
-    def __init__(self, path: str, *, anchor_file: str, timeout: float = 30.0, read_only: bool = False) -> None:
-        self.anchor_file, self._read_only = anchor_file, read_only
-        self._keeping = threading.Lock()
-        known = require_there(path, anchor_file)  # before the book is looked at: others may add to it in between
+    _is_compared = True
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        anchor_file: str | None = None,
+        former: str = "",
+        timeout: float = 30.0,
+        read_only: bool = False,
+    ) -> None:
+        self._read_only, self._keeping = read_only, threading.Lock()
+        self.anchor_file = ""
+        if anchor_file is not None:
+            require_there(path, anchor_file)
+        elif path != MEMORY and not is_there(path):
+            require_never_there(path)
+            if not read_only:
+                anchor_place.require_folder()
         super().__init__(path, timeout=timeout, read_only=read_only)
         try:
-            self._compare(known)
+            self._open(path, anchor_file, former or ("" if is_postgres(path) else f"{path}.anchor"))
         except BaseException:
             super().close()
             raise
+
+    def _open(self, path: str, given: str | None, former: str) -> None:
+        with self._journal.reading() as rows:
+            ledger_id, marked = id_of(rows), changes.anchored(rows) is not None
+        if ledger_id is None and not self._read_only:
+            ledger_id, marked = self._begin(path, given), True
+        self.anchor_file = given or ("" if ledger_id is None else anchor_place.anchor_of(ledger_id))
+        known = read_known(self.anchor_file)  # before the book is looked at: others may add to it in between
+        adopted = known is None and given is None and not marked and os.path.exists(former)
+        known = read_anchor(former) if adopted else known
+        if known is None and marked:
+            raise missing(path, self.anchor_file)
+        if known is not None:
+            self._compare(known, former if adopted else self.anchor_file)
+        if ledger_id is not None and not self._read_only:
+            if not marked:
+                self._mark(ledger_id, known)
+            if adopted:
+                with suppress(OSError):
+                    os.unlink(former)
+            if given is None and path != MEMORY:
+                anchor_place.remember_place(path, ledger_id)
+        self._known = known
         self._kept = None if known is None else known.head
 
-    def _compare(self, known: Anchor | None) -> None:
-        if known is None:
-            return
+    def _begin(self, path: str, given: str | None) -> str:
+        """Makes the anchor of a new ledger, then its first entry; returns the id of the ledger."""
+        if given is None:
+            if path != MEMORY:
+                require_never_there(path)  # again: a server tells only now that there is none
+            anchor_place.require_folder()
+        ledger_id = new_salt().hex()[:32]
+        file = given or anchor_place.anchor_of(ledger_id)
+        with anchor_place.alone(file):
+            if read_anchor(file) is None:
+                write_anchor(file, NOTHING)
+        with self._journal.writing() as rows:
+            first = id_of(rows)
+            if first is None:
+                enter(rows, {"how": "begun", "id": ledger_id}, by=policy.OWNER)
+                return ledger_id
+        if given is None:  # somebody else began the same ledger a moment ago
+            os.unlink(file)
+        return first
+
+    def _mark(self, ledger_id: str, known: Anchor | None) -> None:
+        """Gives a ledger of an earlier version its anchor, and then the entry that says so."""
+        if anchor_place.is_default(self.anchor_file):
+            anchor_place.require_folder()
+        with anchor_place.alone(self.anchor_file):
+            if read_anchor(self.anchor_file) is None:
+                with self._journal.reading() as rows:
+                    write_anchor(self.anchor_file, Anchor.of(rows, known))
+        try:
+            with self._journal.writing() as rows:
+                if changes.anchored(rows) is None:
+                    enter(rows, {"how": "marked", "id": ledger_id}, by=policy.OWNER)
+        except LedgerError as error:  # only the owner of tables on a server may make them ones of a later version
+            text = f"The ledger does not say that it has an anchor, so that nobody notices when that is gone. {error}"
+            warnings.warn(text, AnchorNotKept, stacklevel=5)
+
+    def _compare(self, known: Anchor, anchor_file: str) -> None:
         with self._journal.reading() as rows:
             if not known.is_in(rows):
-                raise mismatch(str(self.path), rows.tail(), self.anchor_file, known)
+                raise mismatch(str(self.path), rows.tail(), anchor_file, known)
 
     def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
         """See `Book.store_answer`; the anchor is kept before the answer is sent."""
         stored = super().store_answer(receipt, replay_key, payload)
         self.keep_anchor()
         return stored
+
+    def move(self, path: str) -> Head:
+        """See `Book.move`: the anchor goes on with the ledger at its new place."""
+        self.keep_anchor()
+        head = super().move(path)
+        if anchor_place.is_default(self.anchor_file):
+            anchor_place.remember_place(path, os.path.basename(self.anchor_file))
+        return head
 
     def close(self) -> None:
         """Keeps the anchor, and lets go of the file, or of the connections."""
@@ -77,7 +182,7 @@ class AnchoredBook(Book):
 
     def keep_anchor(self, *, backup: Head | None = None) -> None:
         """Brings the anchor up to date, unless the book is only read; with the head of a copy that was made."""
-        if self._read_only and backup is None:
+        if (self._read_only and backup is None) or not self.anchor_file:
             return
         try:
             with self._keeping:
@@ -88,18 +193,81 @@ class AnchoredBook(Book):
             warnings.warn(text, AnchorNotKept, stacklevel=3)
 
     def _keep(self, backup: Head | None) -> None:
-        with self._journal.reading() as rows:
-            head = rows.tail()
-            if backup is None and (head == self._kept or not head.sequence):
-                return
+        if backup is None and self._journal.head() == self._kept:
+            return
+        require_disk(self.anchor_file)
+        with anchor_place.alone(self.anchor_file):
             known = read_anchor(self.anchor_file)
-            if known is not None and not known.is_in(rows):
-                if known.head.sequence > head.sequence:  # others went on meanwhile, and have kept it
+            with self._journal.reading() as rows:
+                head = rows.tail()
+                if not head.sequence or changes.frozen(rows):  # a ledger that was moved ends elsewhere than here
                     return
-                raise LedgerError("the anchor is of another book")
-            anchor = Anchor.of(rows, known) if known is None or known.head != head else known
-        write_anchor(self.anchor_file, anchor if backup is None else anchor.with_backup(backup))
-        self._kept = head
+                if known is not None and not known.is_in(rows):
+                    if known.head.sequence > head.sequence:  # others went on meanwhile, and have kept it
+                        return
+                    raise LedgerError("the anchor is of another book")
+                is_newest = known is not None and known.head == head
+                anchor = known if known is not None and is_newest else Anchor.of(rows, known or self._known)
+            anchor = anchor if backup is None else anchor.with_backup(backup)
+            write_anchor(self.anchor_file, anchor)
+        self._kept, self._known = head, anchor
+        if known is None:  # this process has seen the ledger all along: only who removed the file is not known
+            text = f"The anchor {self.anchor_file} was gone, and is written again. Find out who removed it."
+            warnings.warn(text, AnchorNotKept, stacklevel=4)
+
+
+def open_book(path: str, *, anchor: str | None = None, former: str = "", read_only: bool = False) -> Book:
+    """Opens a ledger with its anchor, if it can have one: a ledger in memory dies with the process.
+
+    Args:
+        path: see `Book`.
+        anchor: the file of the anchor; None to find it by the ledger's id; "" to keep none for a ledger that never had
+            one: an older copy of it is not noticed.
+        former: see `AnchoredBook`.
+        read_only: refuses every write.
+    """
+    if anchor == "" and not read_only and is_anchored(path):
+        hint = 'Take `anchor = ""` out of discreet.toml or of Curator(...), or name the file of the anchor.'
+        raise LedgerError(f"The ledger {path} has an anchor, which cannot be switched off", hint)
+    if path == MEMORY or anchor == "":
+        return Book(path, read_only=read_only)
+    return AnchoredBook(path, anchor_file=anchor, former=former, read_only=read_only)
+
+
+def is_anchored(path: str) -> bool:
+    """Tells whether a ledger says that it has an anchor; one that is not there yet says nothing.
+
+    >>> is_anchored("no such ledger"), is_anchored(":memory:")
+    (False, False)
+    """
+    if path == MEMORY or not is_there(path):
+        return False
+    try:
+        with Book(path, read_only=True) as book, book._journal.reading() as rows:
+            return changes.anchored(rows) is not None
+    except LedgerMissing:  # a server tells it only when it is asked
+        return False
+
+
+def id_of(rows: Transaction) -> str | None:
+    """Returns the id of a ledger: the one its first entry gives, else the hash of its first entry; None without any.
+
+    All copies of a ledger have the same one, also those from before it had an anchor.
+    """
+    return changes.anchored(rows) or rows.hash_at(1)
+
+
+def enter(rows: Transaction, body: dict[str, str], *, by: str) -> None:
+    """Writes an entry about the anchor: that it was begun, was missing and that was accepted, or who joined it."""
+    rows.require_version(VERSIONS["anchor"])
+    changes.apply(rows, rows.add("anchor", body, who=by))
+
+
+def read_known(anchor_file: str) -> Anchor | None:
+    """Returns an anchor; None if there is none, or no folder of anchors at all."""
+    if not anchor_file or (anchor_place.is_default(anchor_file) and not os.path.isdir(anchor_place.anchors_folder())):
+        return None
+    return read_anchor(anchor_file)
 
 
 def require_there(path: str, anchor_file: str) -> Anchor | None:
@@ -115,27 +283,61 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
     ...         book.stewardship.appoint("ana", "steward")
     ...     after = require_there(f"{folder}/book.db", f"{folder}/anchor")
     >>> before, after.head.sequence
-    (None, 1)
+    (None, 2)
     """
     folder = os.path.dirname(os.path.abspath(anchor_file))
     if folder == os.path.dirname(os.path.abspath(path)) and not os.path.isdir(folder):
         return None  # neither can be there; the book says so itself
     known = read_anchor(anchor_file)
-    if known is None or not known.head.sequence or is_there(path):
-        return known
+    if known is not None and known.head.sequence and not is_there(path):
+        raise _gone(path, anchor_file, known)
+    return known
+
+
+def require_never_there(path: str) -> None:
+    """Refuses to begin a ledger where one was whose anchor is known.
+
+    Raises:
+        AnchorMismatch: if there was one.
+    """
+    anchor_file = anchor_place.remembered(path)
+    known = None if anchor_file is None else read_known(anchor_file)
+    if anchor_file is not None and known is not None and known.head.sequence:
+        raise _gone(path, anchor_file, known)
+
+
+def _gone(path: str, anchor_file: str, known: Anchor) -> AnchorMismatch:
     hint = (
         f"Restore a backup: discreet restore BACKUP. A new book would forget what was spent; if other people's data "
         f"begin here, move {anchor_file} away."
     )
     reason = f"The ledger {path} is gone, and its anchor tells of {known.head.sequence} entries"
-    raise AnchorMismatch(reason, hint, head=None, anchor=str(known.head), missing=known.head.sequence)
+    return AnchorMismatch(reason, hint, head=None, anchor=str(known.head), missing=known.head.sequence)
 
 
-def mismatch(path: str, head: Head, anchor_file: str, known: Anchor) -> AnchorMismatch:
-    """Returns the error for a book that is older than its anchor, or another one."""
-    missing = known.head.sequence - head.sequence
-    what = f"{missing} entries are missing" if missing > 0 else "it is another book, or went another way"
+def missing(path: str, anchor_file: str) -> AnchorMissing:
+    """Returns the error for a ledger that has an anchor, which is not there."""
+    default = anchor_place.is_default(anchor_file)
+    command = f"discreet anchor {shlex.quote(path)}" + ("" if default else f" --file {shlex.quote(anchor_file)}")
+    reason = (
+        f"The ledger {path} has an anchor, and it is not at {anchor_file}: this may be an older copy that has "
+        "forgotten what was spent"
+    )
+    hint = (
+        "Put the anchor back, or name its file (`anchor` in discreet.toml, `Curator(ledger, anchor=FILE)`). If it "
+        f"is on another machine, run `discreet anchor` there, and here `{command} --join SEQ:HASH` with what it "
+        f"prints. If it is lost, a steward runs `{command} --accept-missing --by NAME --reason TEXT`: that is an "
+        "entry of the ledger, and every report shows it."
+    )
+    return AnchorMissing(reason, hint, ledger=path, anchor_file=anchor_file)
+
+
+def mismatch(path: str, head: Head, anchor_file: str, known: Anchor, target: str | None = None) -> AnchorMismatch:
+    """Returns the error for a book that is older than its anchor, or another one; a copy of it may have a target."""
+    lacking = known.head.sequence - head.sequence
+    what = f"{lacking} entries are missing" if lacking > 0 else "it is another book, or went another way"
     reason = f"{path} ends with {head}, its anchor {anchor_file} with {known.head}: {what}"
-    again = f"discreet restore {shlex.quote(path)} --accept-loss"
+    place = f" --ledger {shlex.quote(target or path)}" if anchor_place.is_default(anchor_file) else ""
+    again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"
     hint = f"Put the newest ledger back. If it is lost: `{again}` counts as spent what the anchor knows."
-    return AnchorMismatch(reason, hint, head=str(head), anchor=str(known.head), missing=max(missing, 0))
+    return AnchorMismatch(reason, hint, head=str(head), anchor=str(known.head), missing=max(lacking, 0))

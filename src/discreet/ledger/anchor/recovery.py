@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import LedgerError
+from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Member
-from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
-from discreet.ledger.anchor.anchored_book import mismatch
+from discreet.ledger.anchor import anchor_place
+from discreet.ledger.anchor.anchor_acts import UncomparedBook, join_anchor
+from discreet.ledger.anchor.anchor_file import Anchor, write_anchor
+from discreet.ledger.anchor.anchored_book import AnchoredBook, id_of, mismatch, read_known
 from discreet.ledger.book import Book
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ratios import Amounts
@@ -59,7 +61,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
 
     Returns:
         The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
-        amend the accounts before resuming.
+        amend the accounts before resuming. It keeps no anchor: to open it again, `join_anchor` makes one here.
 
     Raises:
         LedgerTampered: if the backup was altered.
@@ -79,7 +81,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
     with Book(source, read_only=True) as copy:
         copy.verify()
         copy.backup(target)
-    book = Book(target)
+    book = UncomparedBook(target)
     try:
         book.check_anchor(anchor)
     except LedgerError:
@@ -89,14 +91,20 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
 
 
 def restore_anchored(
-    source: str, target: str, *, anchor_file: str, accept_loss: bool = False, by: str = policy.OWNER, note: str = ""
+    source: str,
+    target: str,
+    *,
+    anchor_file: str | None = None,
+    accept_loss: bool = False,
+    by: str = policy.OWNER,
+    note: str = "",
 ) -> Restored:
     """Puts a backup in the place of a lost book, and compares it with the anchor of that book.
 
     Args:
         source: the backup, a file or an address; or the book itself, if an older copy was put in its place.
         target: where the book shall be; nothing may be there, unless it is the source.
-        anchor_file: of the lost book.
+        anchor_file: of the lost book; found by the id of the copy unless it is given.
         accept_loss: whether a copy that lacks entries may become the book, with what the anchor knows counted as spent.
         by: the steward who decides that.
         note: why.
@@ -119,10 +127,11 @@ def restore_anchored(
     >>> restored.missing, str(restored.lost["patients"])  # entries, and what is counted as spent for them
     (1, 'epsilon=0.4')
     """
-    known = read_anchor(anchor_file)
+    file = anchor_file or _anchor_of(source)
+    known = read_known(file)
     if known is None:
         hint = "Bring it back, or pass --anchor with the newest head that was printed."
-        raise LedgerError(f"There is no anchor {anchor_file}", hint)
+        raise LedgerError(f"There is no anchor {file}", hint)
     in_place = _same(source, target)
     if not in_place:
         _require_free(target)
@@ -131,16 +140,62 @@ def restore_anchored(
         with copy._journal.reading() as rows:
             whole, head = known.is_in(rows), rows.tail()
         if not whole and not accept_loss:
-            raise mismatch(source, head, anchor_file, known)
+            raise mismatch(source, head, file, known, target)
         if not in_place:
             copy.backup(target)
-    with Book(target) as book:
+    with UncomparedBook(target) as book:
         lost = {} if whole else _recover(book, known, name(by=by), text(note=note))
         now = book.verify()
         if lost or not whole:
-            with book._journal.reading() as rows:
-                write_anchor(anchor_file, _continued(rows, known))
+            with anchor_place.alone(file), book._journal.reading() as rows:
+                write_anchor(file, _continued(rows, known))
+    if anchor_place.is_default(file):
+        anchor_place.remember_place(target, os.path.basename(file))
     return Restored(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
+
+
+def restore_by_head(
+    source: str, target: str, *, head: Head, anchor_file: str | None = None, by: str = policy.OWNER
+) -> Restored:
+    """Puts a backup in the place of a lost book whose anchor is lost, too, by the newest head that was printed.
+
+    Args:
+        source: the backup, a file or an address.
+        target: where the book shall be; nothing may be there.
+        head: the newest that was printed; a copy without it is refused.
+        anchor_file: where the anchor shall be; in the state folder unless it is given.
+        by: the steward who has typed the head, which is an entry.
+
+    Raises:
+        InvalidParameter: if the copy does not contain the head.
+        AnchorMismatch: if there is an anchor all the same, which knows more than the copy.
+        LedgerTampered: if the copy was altered.
+        LedgerError: if something is at the target already.
+    """
+    with Book(source, read_only=True) as copy:
+        found = copy.history(after=head.sequence - 1, limit=1)
+        if not found or found[0].hash != head.hash:
+            hint = "Look for a newer copy: what was spent after this one is not known."
+            raise InvalidParameter("anchor", str(head), f"to be in {source}, which ends with {copy.head()}", hint)
+    file = anchor_file or _anchor_of(source)
+    restore(source, target, anchor=head).close()
+    if read_known(file) is None:
+        return Restored(head=join_anchor(target, head, by=by, anchor_file=anchor_file), missing=0, lost={})
+    with AnchoredBook(target, anchor_file=anchor_file) as book:
+        return Restored(head=book.head(), missing=0, lost={})
+
+
+def _anchor_of(source: str) -> str:
+    """Returns the file of the anchor that all copies of a book share.
+
+    Raises:
+        LedgerError: if the copy has no entries.
+    """
+    with Book(source, read_only=True) as copy, copy._journal.reading() as rows:
+        ledger_id = id_of(rows)
+    if ledger_id is None:
+        raise LedgerError(f"There is no entry in {source}", "Name another copy.")
+    return anchor_place.anchor_of(ledger_id)
 
 
 def _same(source: str, target: str) -> bool:

@@ -65,7 +65,7 @@ Place = tuple[str, str]
 """Scope and name of a state."""
 
 
-VERSION = 3
+VERSION = 4
 """Of what books hold, in a file or on a server. A book of an earlier version becomes one of this version with the first
 entry that the earlier code does not know, so that the earlier code refuses the book and does not take it for altered;
 until then both can use it."""
@@ -73,7 +73,7 @@ until then both can use it."""
 NEW = 2
 """Of a new book: until it holds what came later, earlier code can use it."""
 
-VERSIONS = {"service": 2, "recover": 3}
+VERSIONS = {"service": 2, "recover": 3, "anchor": 4}
 """Since which version a kind of entry exists; all others are as old as the book."""
 
 

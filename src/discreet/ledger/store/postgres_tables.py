@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerError, LedgerTampered
-from discreet.ledger.store.base import NEW, VERSION
+from discreet.ledger.store.base import VERSION, VERSIONS
 
 SCHEMA = "discreet"
 """Where the tables are unless the address names another schema."""
@@ -92,11 +92,13 @@ def checked(schema: str) -> str:
 def tables_sql(schema: str = SCHEMA) -> str:
     """Returns the statements that make an empty ledger, for whoever shall own it.
 
+    It is of the version that may say it has an anchor: those who write that first entry do not own the tables.
+
     >>> print(tables_sql()[:50])
     CREATE SCHEMA discreet;
     COMMENT ON SCHEMA discreet
     """
-    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, NEW)]
+    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, VERSIONS["anchor"])]
     statements += [_table(schema, table) for table in _TABLES]
     statements += [
         f"CREATE UNIQUE INDEX entries_by_key ON {schema}.entries (who, key) WHERE key <> ''",

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from discreet import check
-from discreet.curator.book_report.book_history import AccountHistory, BookHistory, read_history
+from discreet.curator.book_report.book_history import AccountHistory, BookHistory, anchor_note, read_history
 from discreet.curator.book_report.used_shares import Spending
 from discreet.curator.documents import balance_document, entry_document, share_document, standing_document
 from discreet.curator.documents.json_values import write_amount, write_loss_text
@@ -110,6 +110,12 @@ class Acts:
         """Returns how many charged questions everybody has asked on an account, for those who see all."""
         caller.require(Permission.SEE_ALL)
         return {name: one.questions for name, one in self._history(caller, account).people.items()}
+
+    def missing_anchors(self, caller: Caller) -> list[str]:
+        """Returns when the ledger's anchor was missing and who accepted that, or joined another machine's, in words."""
+        caller.require(Permission.SEE_ALL)
+        with self._reading:
+            return [anchor_note(act) for act in reversed(read_history(self._book, self._read).anchor_acts)]
 
     def _history(self, caller: Caller, account: str) -> AccountHistory:
         if account not in self._visible(caller):

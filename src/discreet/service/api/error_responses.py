@@ -44,6 +44,7 @@ STATUS: Mapping[type[BaseException], int] = {
     errors.MissingExtra: 501,
     errors.LedgerTampered: 503,
     errors.AnchorMismatch: 503,
+    errors.AnchorMissing: 503,
     errors.DeclarationChanged: 409,
     errors.LedgerError: 503,
     errors.LedgerMissing: 503,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 
 from discreet.curator.book_report.entry_words import entry_details
@@ -55,12 +54,13 @@ def account_view(told: Document, balance: Document, spending: Spending | None) -
 def burned(spending: Spending | None) -> Spec | None:
     """Returns the burn-down of an account, or of somebody's part of it; None if nothing was charged to it.
 
-    Each step is a share of the budget that was in force at the time.
+    Each step is a share of the budget that was in force at the time. It is a function of the ledger alone, and ends
+    with the last step: a page is the same at any time.
     """
     if spending is None or not any(step.is_charge for step in spending.curve):
         return None
     headline = f"{rate(spending.left)} is left"
-    return burn_down({"left": steps_left(spending)}, now=dt.datetime.now(dt.UTC), headline=headline)
+    return burn_down({"left": steps_left(spending)}, now=spending.curve[-1].time, headline=headline)
 
 
 def _text(loss: Document | None, none: str) -> str:

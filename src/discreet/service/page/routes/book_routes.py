@@ -73,7 +73,10 @@ def _entries(visit: Visit, account: str, analyst: str | None) -> list[Entry]:
 
 def report(visit: Visit) -> Response:
     """Shows an account as a report to be printed."""
-    return visit.page("report.html", **_account(visit), head=visit.site.acts.anchor(visit.caller))
+    acts = visit.site.acts
+    return visit.page(
+        "report.html", **_account(visit), head=acts.anchor(visit.caller), warnings=acts.missing_anchors(visit.caller)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- acts
