@@ -245,14 +245,19 @@ class RelationPrinter:
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
     def _marked(self, relation: Marked) -> str:
-        """Without what compares units again; the mark of a row that is nobody's counts for nothing."""
+        """Without what compares units again; the mark of a row that is nobody's counts for nothing.
+
+        A join with distinct values, of which a row meets one: PostgreSQL looks EXISTS beside a row up row by row.
+        """
         left, right = self._sides(relation.source, relation.other, relation.on)
-        found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
         known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)] or [f"a.{left.unit} IS NOT NULL"]
+        keys = [*(f"j{i}" for i in range(right.pairs)), *([right.unit] if left.unit and right.unit else [])]
+        there = select("DISTINCT " + ", ".join(keys), "1 AS there", source=f"({right.sql}) AS c")
         columns = [f"a.{name}" for name in left.columns if name != left.unit]
-        columns += [f"CASE WHEN {' AND '.join(known)} THEN {found} END", *([f"a.{left.unit}"] if left.unit else [])]
+        columns += [f"CASE WHEN {' AND '.join(known)} THEN b.there IS NOT NULL END"]
+        columns += [f"a.{left.unit}"] if left.unit else []
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM ({left.sql}) AS a"
+        return f"SELECT {listed} FROM ({left.sql}) AS a LEFT JOIN ({there}) AS b ON {_same(left, right)}"
 
     def _cut(self, relation: Cut) -> str:
         side, types = self.side(relation.source, relation.by), self.shape(relation.source)
