@@ -260,7 +260,7 @@ def absent(reason: str) -> None:
 def postgres_server() -> Iterator[PostgresServer]:
     """The server of this process of tests; whoever restarts it or changes its settings starts one of their own."""
     if find_spec("psycopg") is None:
-        absent('psycopg is not installed: pip install "discreet[postgres]"')
+        absent("psycopg is not installed: pip install '.[postgres]'")
     try:
         server = PostgresServer()
     except FileNotFoundError as error:

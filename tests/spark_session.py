@@ -38,7 +38,7 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", shlex.join([*_JAVA, *_SETTINGS, "py
 def check_spark() -> None:
     """Skips a test where Spark cannot be started."""
     if find_spec("pyspark") is None:
-        absent('pyspark is not installed: pip install "discreet[spark]"')
+        absent("pyspark is not installed: pip install '.[spark]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         absent("there is no Java, which Spark runs on; e.g. apt-get install openjdk-17-jre-headless")
 
