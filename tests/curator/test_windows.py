@@ -144,7 +144,7 @@ W = "(SELECT patient, {0} AS w FROM visits) AS t"
         ("LAG(age, 99999) OVER (PARTITION BY patient ORDER BY day)", "rows away"),
         ("LAG(age, age) OVER (PARTITION BY patient ORDER BY day)", "rows away"),
         ("LAG(age, 1, 0) OVER (PARTITION BY patient ORDER BY day)", ""),
-        ("LAST_VALUE(age) OVER (PARTITION BY patient ORDER BY day)", "FIRST_VALUE"),
+        ("LAST_VALUE(age) OVER (PARTITION BY patient ORDER BY day)", "ROWS BETWEEN UNBOUNDED PRECEDING AND"),
         ("NTILE(4) OVER (PARTITION BY patient ORDER BY day)", ""),
         ("SUM(age) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", "frame"),
         ("SUM(age) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING)", "frame"),

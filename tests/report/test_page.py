@@ -93,7 +93,7 @@ def test_a_chart_cannot_fetch_its_data() -> None:
 
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[report\]'") as caught:
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[report\]'") as caught:
         svg(SPEC, Scheme.LIGHT)
     assert (caught.value.module, caught.value.extra) == ("vl_convert", "report")
 
