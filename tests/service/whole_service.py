@@ -7,7 +7,6 @@ clock is fixed, so that whatever still differs between two runs of the same requ
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import shutil
 import struct
 from collections.abc import AsyncIterator, Iterator
@@ -37,7 +36,7 @@ from discreet.service.api.metrics import Metrics
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import Document, JobState, JobStatus, Operation, Work
 from discreet.service.identity import Identities, RateLimits
-from discreet.service.page import book_view, create_page
+from discreet.service.page import create_page
 from discreet.service.settings import Settings
 from discreet.service.wire import startup_exchange
 from discreet.service.wire.startup_exchange import Start
@@ -265,8 +264,7 @@ def whole(folder: Path, kept: list[Any], *, again: bool, **chosen: Any) -> Itera
     rows = visits(without=REMOVED if again else None)
     rows.to_csv(folder / "data" / "stays.csv", index=False)
     clock = SimpleNamespace(time_ns=lambda: NOW * 10**9)
-    page_clock = patch.object(book_view, "now", lambda: dt.datetime.fromtimestamp(NOW, dt.UTC))
-    with patch.object(base, "time", clock), page_clock, steady("whole service"):
+    with patch.object(base, "time", clock), steady("whole service"):
         curator = _curator(folder, rows, Tape(kept, again=again))
         made = _assembled(folder, curator, chosen)
         try:
