@@ -22,11 +22,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from torch import Tensor, nn
 
 from discreet import accounting, deep, learn
+from discreet.deep.check_surroundings import ModelState
 from discreet.deep.clipping import PerExampleGradients
 from discreet.deep.estimators import private_run
 from discreet.deep.estimators.network_learner import NetworkLearner
 from discreet.deep.estimators.private_run import at_least_one_of
-from discreet.deep.model_state import ModelState
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.learn.persistence import store
 from discreet.noise import SeededBits

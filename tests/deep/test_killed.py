@@ -25,7 +25,7 @@ KILLED = 5
 CHILD = """
 import os, signal, sys
 import numpy as np, torch
-from discreet.deep import checkpoint_file
+from discreet.deep import private_trainer
 from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.step_count import StepCount
 from tests.deep.test_killed import KILLED, made_at
@@ -48,7 +48,7 @@ def fatal(owner, name, before):
 if where == "after the count": fatal(StepCount, "take", False)
 if where == "before the noise": fatal(NoisySum, "release", True)
 if where == "before the optimizer": fatal(made._optimizer, "step", True)
-if where == "before the weights are in place": fatal(checkpoint_file.Path, "replace", True)
+if where == "before the weights are in place": fatal(private_trainer.Path, "replace", True)
 
 release = NoisySum.release
 def kept(self, bits=None):

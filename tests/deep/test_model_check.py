@@ -17,10 +17,9 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from discreet.deep import Trainer, model_check, public_examples
-from discreet.deep.check_surroundings import Mode, Modes
+from discreet.deep.check_surroundings import Mode, ModelState, Modes
 from discreet.deep.clipping import Recorder
 from discreet.deep.model_check import ModelCheck
-from discreet.deep.model_state import ModelState
 from discreet.deep.public_examples import Far, PublicExamples
 from discreet.errors import InvalidParameter
 from tests.deep.mixing_models import HONEST, MIXING, Case, floats, mlp, plain, texts

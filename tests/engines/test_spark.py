@@ -372,7 +372,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr("discreet.lazy.import_module", missing)
-    with pytest.raises(MissingExtra, match=r"discreet\[spark\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[spark\]"):
         Spark("local[1]").register("t", CatalogTable("t"), {"id": N})
 
 

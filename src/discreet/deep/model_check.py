@@ -41,6 +41,7 @@ from torch import Tensor, nn
 from discreet.deep.check_surroundings import (
     Generators,
     Mode,
+    ModelState,
     Modes,
     all_digits,
     as_written,
@@ -48,7 +49,6 @@ from discreet.deep.check_surroundings import (
     no_numbers,
 )
 from discreet.deep.clipping import PerExampleGradients, Recorder
-from discreet.deep.model_state import ModelState
 from discreet.deep.poisson_batches import PoissonBatches
 from discreet.deep.public_examples import FEWEST, Far, Kind
 from discreet.errors import InvalidParameter

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from discreet import accounting, check, progress
 from discreet.check import Number
-from discreet.deep import checkpoint_file
 from discreet.deep.banded_noise import BandedNoise
 from discreet.deep.clipping import ClipRule, PerExampleGradients, Recorder, clip_rule
 from discreet.deep.gradient_noise import NoisySum
@@ -25,6 +24,38 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import ApproxDP
 from discreet.privacy.events import Event, to_json
+
+_OWNER_ONLY = 0o600
+
+
+def save_weights(path: Path, state: dict[str, Any]) -> None:
+    """Writes tensors, numbers and texts in place of older ones: at every moment one of the two is whole."""
+    fresh = path.with_name(path.name + ".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
+    with os.fdopen(descriptor, "wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def load_weights(path: Path, run: str, taken: int) -> dict[str, Any] | None:
+    """Returns the state of a run, loaded without running any code; None if none was saved.
+
+    Raises:
+        InvalidParameter: if it belongs to another run, or knows of more steps than were counted.
+    """
+    if not path.exists():
+        return None
+    state: dict[str, Any] = torch.load(path, weights_only=True)
+    if state.get("run") != run:
+        hint = "Its count of steps is missing or another's: find it, or pass another path to start anew."
+        raise InvalidParameter("checkpoint", str(path), "to belong to its count of steps", hint)
+    if state["taken"] > taken:
+        hint = "Steps would be spent twice. Find the newest count."
+        raise InvalidParameter("checkpoint", str(path), "to be no newer than its count of steps", hint)
+    return state
+
 
 _TOLD = 20  # how often the privacy spent so far is told
 _SIZE = (
@@ -301,7 +332,7 @@ class Trainer:
             return
         parts = {"model": self._model, "optimizer": self._optimizer, **self._beside()}
         states = {name: part.state_dict() for name, part in parts.items()}
-        checkpoint_file.save(self._path, {"run": self._count.run, "taken": self.taken, **states})
+        save_weights(self._path, {"run": self._count.run, "taken": self.taken, **states})
 
     def _beside(self) -> dict[str, Any]:
         both = {"scheduler": self._scheduler, "average": self._average}
@@ -309,7 +340,7 @@ class Trainer:
 
     def _resume(self) -> None:
         """Goes on from the last checkpoint. Steps after it stay counted, and are not made again."""
-        state = None if self._path is None else checkpoint_file.load(self._path, self._count.run, self.taken)
+        state = None if self._path is None else load_weights(self._path, self._count.run, self.taken)
         if state is not None:
             for name, part in {"model": self._model, "optimizer": self._optimizer, **self._beside()}.items():
                 part.load_state_dict(state[name])

@@ -173,10 +173,10 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     rows = ([[0.0], [1.0], [2.0]], [0, 1, 0])
     model = DecisionTreeClassifier().fit(*rows)
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    with pytest.raises(MissingExtra, match=r"discreet\[learn\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[learn\]"):
         membership(model, rows, rows)
     monkeypatch.setitem(sys.modules, "sklearn.tree", None)
-    with pytest.raises(MissingExtra, match=r"discreet\[learn\]"):
+    with pytest.raises(MissingExtra, match=r"\.\[learn\]"):
         membership.compare([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], bounds=(0, 3))
 
 

@@ -13,9 +13,9 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator.book_report import book_history
 from discreet.curator.book_report.book_history import read_history
-from discreet.curator.book_report.forecast import forecast
 from discreet.curator.book_report.released_numbers import released_numbers
 from discreet.curator.book_report.report_page import book_report, verified, write_report
+from discreet.curator.book_report.report_sections import forecast
 from discreet.engines.memory import Memory
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.ledger import Book, Entry, Head, Role

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory, anchor_note
-from discreet.curator.book_report.forecast import METHOD, Forecast, forecast
 from discreet.curator.book_report.released_numbers import CONFIDENCE, released_numbers
 from discreet.curator.book_report.used_shares import Spending, steps_left
 from discreet.ledger import Balance, Book
@@ -15,6 +14,73 @@ from discreet.report import answers, page
 from discreet.report.display import percent, printable, rate
 from discreet.report.html import Html
 from discreet.report.time_charts import BurnDown, burn_down
+
+SHORTEST = dt.timedelta(days=1)
+"""From the first charge of a period on; before that, a pace says nothing."""
+
+FARTHEST = dt.timedelta(days=3650)
+"""Beyond which no day is told."""
+
+METHOD = (
+    "Forecast: what is left, divided by what was spent for each day since the first charge of the present period. A "
+    "renewal begins a new period, and with it a new pace. It supposes that questions go on as they did; before a day "
+    "has passed, there is no forecast."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a pace leads to.
+
+    Attributes:
+        pace: which share is spent a day.
+        used_up: when nothing is left; None if that is further off than anybody can say.
+    """
+
+    pace: float
+    used_up: dt.datetime | None
+
+    @property
+    def words(self) -> str:
+        """The day, in words."""
+        return "not within ten years" if self.used_up is None else f"about {day(self.used_up)}"
+
+
+def day(moment: dt.datetime) -> str:
+    """Returns a day in words.
+
+    >>> day(dt.datetime(2026, 2, 1))
+    '1 February 2026'
+    """
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+
+
+_MONTHS = (  # of no locale
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+def forecast(spent: float, left: float, *, since: dt.datetime | None, now: dt.datetime) -> Forecast | None:
+    """Returns when something is used up; None if it is too early to tell.
+
+    Args:
+        spent: the share of it that is used, in the present period.
+        left: of it.
+        since: the first charge of the period; None if there was none.
+        now: when the forecast is made.
+
+    >>> begun, now = dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 11)
+    >>> forecast(0.25, 0.75, since=begun, now=now).words
+    'about 10 February 2026'
+    """
+    if since is None or spent <= 0 or now - since < SHORTEST:
+        return None
+    pace = spent / ((now - since) / dt.timedelta(days=1))
+    days = left / pace
+    far = days > FARTHEST / dt.timedelta(days=1)
+    return Forecast(pace=pace, used_up=None if far else now + dt.timedelta(days=days))
+
 
 MOST_SPENDERS = 50
 MOST_WORDINGS = 20

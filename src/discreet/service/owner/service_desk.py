@@ -8,14 +8,19 @@ its analyst's credits; one that is killed while it is planned has spent nothing.
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from discreet.curator.config.toml_file import load
 from discreet.errors import (
     DiscreetError,
     InternalError,
+    InvalidParameter,
     NotPermitted,
     ServiceUnavailable,
     UnknownJob,
@@ -27,7 +32,6 @@ from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
-from discreet.service.owner.declared_tables import DeclaredTables, require_of_the_service
 from discreet.service.owner.lane import Lane
 from discreet.service.owner.ledger_health import LedgerHealth
 from discreet.service.owner.open_request import OpenRequest
@@ -36,6 +40,62 @@ from discreet.service.owner.supervision import Deadlines, Supervised
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.owner.worker_process import WorkerProcess, WorkerStart
 from discreet.service.settings import Settings
+
+
+class DeclaredTables:
+    """The declarations in a file beside discreet.toml, each as a steward gave it.
+
+    Args:
+        path: of the file; it is made with mode 0600 when there is something to keep.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> tuple[Document, ...]:
+        """Returns all declarations, in the order in which they were made.
+
+        Raises:
+            InvalidParameter: if the file is not as it was written.
+        """
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError):
+            content = None
+        if not isinstance(content, dict) or content.get("version") != 1:
+            hint = "Restore it from a backup, or move it away and protect the tables again."
+            raise InvalidParameter("tables", str(self._path), "to be as the service wrote it", hint)
+        return tuple(content["tables"])
+
+    def add(self, declared: Document) -> None:
+        """Keeps one more declaration, durably, in the place of an earlier one of the same table.
+
+        The budget is left out: it is in the book, and may have been amended since. What a change was, the book tells.
+        """
+        kept = {name: value for name, value in declared.items() if name not in ("budget", "change")}
+        known = {each["name"]: each for each in self.read()} | {declared["name"]: kept}  # in its former place: others
+        text = json.dumps({"version": 1, "tables": list(known.values())}, indent=1)  # may be on a way over it
+        fresh = self._path.with_name(f"{self._path.name}.new")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(self._path)
+
+
+def require_of_the_service(table: str, config: str) -> None:
+    """Refuses to declare a table anew here that the file declares: every worker would find two declarations.
+
+    Raises:
+        InvalidParameter: with the way that there is.
+    """
+    if any(declared.name == table for declared in load(config).tables):
+        hint = f"Change it in {Path(config).name}, run `discreet protect`, and start the service again."
+        raise InvalidParameter("name", table, "to be a table that was protected here", hint)
+
 
 _KEPT = 900.0  # seconds for which ended jobs can be looked at
 _MOST_JOBS = 200  # of one caller
