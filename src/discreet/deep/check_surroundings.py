@@ -211,7 +211,7 @@ def no_numbers() -> Iterator[None]:
         yield
 
 
-_FUSSY = {aten.multinomial, aten.bernoulli, aten.bernoulli_, aten.poisson, aten.binomial, aten.histc}
+_FUSSY = frozenset(("multinomial", "bernoulli", "bernoulli_", "poisson", "binomial", "histc"))
 
 
 class _Tolerant(TorchDispatchMode):
@@ -225,8 +225,8 @@ class _Tolerant(TorchDispatchMode):
         if func is aten.binary_cross_entropy.default:
             return _cross_entropy(func, *args, **named)
         integers = func is aten._to_copy.default and not _floats(named.get("dtype"))
-        packet = getattr(func, "overloadpacket", None)
-        if integers or packet in _FUSSY or "linalg_" in getattr(packet, "__name__", ""):
+        name = getattr(getattr(func, "overloadpacket", None), "__name__", "")
+        if integers or name in _FUSSY or "linalg_" in name:
             written = int(func._schema.is_mutable)  # what is written to stays itself
             args = (*args[:written], *(_finite(each) for each in args[written:]))
         return func(*args, **named)
