@@ -81,9 +81,6 @@ _WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": "a weight is a part of a row, at most the whole of it",
     "check_sample_weight_equivalence_on_sparse_data": "a weight is a part of a row, at most the whole of it",
 }
-_LINES = {
-    "check_class_weight_classifiers": "a class without weight has rows still, and gradients of others are clipped"
-}
 _UNPAID = {"check_clustering": "labels of the training rows would be stored, and nobody paid for them"}
 _WIDE: dict[str, Any] = {"bounds": (-10.0, 10.0), "epsilon": 1000}
 SPECIMENS = (
@@ -102,7 +99,7 @@ SPECIMENS = (
     ),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused={**_NUMERIC, **_WEIGHTS}),
-    Specimen("LinearSVC", {**_BOXED, "steps": 30}, excused={**CLASSES, **_LINES}),
+    Specimen("LinearSVC", {**_BOXED, "steps": 30}, excused=CLASSES),
     Specimen("LogisticRegression", {**_BOXED, "steps": 30}, excused=CLASSES),
     Specimen("PCA", _BOXED, excused=_EMPTY),
     Specimen("RandomForestClassifier", {**_WIDE, "n_estimators": 2}, excused=CLASSES),
