@@ -54,7 +54,7 @@ def rewrites(text: str, schemas: Mapping[str, TableSchema]) -> Rewrites:
     inner = list(reversed(inside))  # the innermost first
     return Rewrites(
         distinct=tuple(_written(made) for node in inner for made in _counted(tree, node)),
-        by_person=tuple(_written(made) for node in inner for made in _by_person(tree, node, schemas)),
+        by_person=tuple(dict.fromkeys(_written(made) for node in inner for made in _by_person(tree, node, schemas))),
         groups=tuple(_written(_alone(tree, node)) for node in inner),
     )
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from discreet.curator.catalog.declarations import by_column
@@ -60,7 +60,9 @@ def public_schema(
         )
         for column, kind in columns.items()
     }
-    looks_up = None if engine is None else partial(_combinations, engine, name, described)
+    looks_up = None if engine is None else cache(partial(_combinations, engine, name, described))
+    for column in () if looks_up is None else described:
+        looks_up((), column)  # now, so that no question reads the table while it is planned
     apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
     for one in apart:
         _check_unique(name, one, columns, engine)

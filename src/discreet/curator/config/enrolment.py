@@ -47,12 +47,14 @@ Kept = str | os.PathLike[str] | None
 """The file of a ledger's anchor; None to find it by the ledger's id, "" to keep none for a new ledger."""
 
 
-def book_at(ledger: str | os.PathLike[str], anchor: Kept = None, *, for_tests: bool = False) -> Book:
+def book_at(ledger: str | os.PathLike[str] | Book, anchor: Kept = None, *, for_tests: bool = False) -> Book:
     """Opens the ledger of a curator, with its anchor.
 
     A new ledger for tests has none, so that copies of it can be charged side by side; one that has an anchor is
     compared, whoever opens it.
     """
+    if isinstance(ledger, Book):  # open already, which tests do
+        return ledger
     place = os.fspath(ledger)
     if for_tests and not is_anchored(place):
         return open_book(place, anchor="")

@@ -85,6 +85,15 @@ def join_anchor(path: str, head: Head, *, by: str = policy.OWNER, anchor_file: s
         NotPermitted: if that name is no steward on the whole ledger.
         LedgerError: if there is an anchor here already, or the ledger cannot be used.
         LedgerTampered: if the ledger was altered.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from discreet.ledger import AnchoredBook
+    >>> with TemporaryDirectory() as folder:
+    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/there") as book:
+    ...         shown = book.head()
+    ...     joined = join_anchor(f"{folder}/book.db", shown, anchor_file=f"{folder}/here")
+    >>> shown.sequence, joined.sequence
+    (1, 2)
     """
 
     def evidence(rows: Transaction) -> dict[str, str]:

@@ -225,6 +225,10 @@ def open_book(path: str, *, anchor: str | None = None, former: str = "", read_on
             one: an older copy of it is not noticed.
         former: see `AnchoredBook`.
         read_only: refuses every write.
+
+    >>> with open_book(":memory:") as book:
+    ...     book.head().sequence
+    0
     """
     if anchor == "" and not read_only and is_anchored(path):
         hint = 'Take `anchor = ""` out of discreet.toml or of Curator(...), or name the file of the anchor.'
@@ -299,6 +303,8 @@ def require_never_there(path: str) -> None:
 
     Raises:
         AnchorMismatch: if there was one.
+
+    >>> require_never_there("a ledger that was never there")
     """
     anchor_file = anchor_place.remembered(path)
     known = None if anchor_file is None else read_known(anchor_file)

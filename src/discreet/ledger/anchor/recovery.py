@@ -171,6 +171,14 @@ def restore_by_head(
         AnchorMismatch: if there is an anchor all the same, which knows more than the copy.
         LedgerTampered: if the copy was altered.
         LedgerError: if something is at the target already.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with AnchoredBook(f"{folder}/book.db", anchor_file=f"{folder}/lost") as book:
+    ...         shown = book.backup(f"{folder}/copy.db")
+    ...     place = {"target": f"{folder}/again.db", "anchor_file": f"{folder}/anchor"}
+    ...     restore_by_head(f"{folder}/copy.db", head=shown, **place).missing
+    0
     """
     with Book(source, read_only=True) as copy:
         found = copy.history(after=head.sequence - 1, limit=1)
