@@ -19,6 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn import LogisticRegression
 from discreet.learn.linear import tilted_minimum as tilted
 from discreet.learn.linear.loss_functions import Problem, capped_bends, capped_logistic, logistic
+from discreet.learn.linear.surveyed_fit import PURE_COMPARISON_SHARE, SURVEY_SHARE
 from discreet.learn.linear.tilted_minimum import BALL, SETTLING, BallObjective, TiltedMinimum, chosen_ridge
 from discreet.mechanisms import KNorm
 from discreet.noise import SeededBits
@@ -246,7 +247,7 @@ def test_the_event_of_a_fit_is_what_is_drawn(
     survey, *scaled, tilt, settling, comparison = drawn.made
     assert len(scaled) == (epsilon == 400)
     part = sum((each.epsilon for each in scaled), Fraction(0))
-    rest = Fraction(epsilon) * Fraction(17, 20) - part
+    rest = Fraction(epsilon) * (1 - SURVEY_SHARE - PURE_COMPARISON_SHARE) - part
     ridge = chosen_ridge(rest, 3) if C is None else 1 / C
     jacobian = math.log1p(0.25 / ridge)
     total = float(survey.epsilon + part + tilt.epsilon + settling.epsilon + comparison.epsilon) + jacobian

@@ -154,6 +154,8 @@ def require_anchor(anchor: str | None) -> None:
 
     Raises:
         InvalidParameter: if none is declared.
+
+    >>> require_anchor("/var/lib/discreet/ledger.anchor")
     """
     if not anchor:
         hint = (

@@ -61,8 +61,9 @@ def public_schema(
         for column, kind in columns.items()
     }
     looks_up = None if engine is None else cache(partial(_combinations, engine, name, described))
-    for column in () if looks_up is None else described:
-        looks_up((), column)  # now, so that no question reads the table while it is planned
+    if looks_up is not None:
+        for column in described:
+            looks_up((), column)  # now, so that no question reads the table while it is planned
     apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
     for one in apart:
         _check_unique(name, one, columns, engine)
