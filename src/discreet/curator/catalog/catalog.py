@@ -383,7 +383,8 @@ class Catalog:
         for one in (plan, *plan.beside):
             self._check_readable(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
-        plan = with_cuts(plan, schemas)
+        if plan.source is not None or plan.beside:
+            plan = with_cuts(plan, schemas)
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
         return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
 

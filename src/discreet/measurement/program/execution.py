@@ -291,12 +291,13 @@ def notes(program: Program) -> tuple[str, ...]:
     own = _notes(program)
     count = len(program.released)
     shared = [f"The budget is shared equally by {count} questions, which are released together."]
+    has_groups = program.question.keys or program.groupings or program.beside
     return tuple(
         dict.fromkeys(
             [
                 *own,
                 *(note for one in program.beside for note in _notes(one)),
-                *note_on_shown_groups(program),
+                *(note_on_shown_groups(program) if has_groups else []),
                 *(shared if count > 1 else []),
             ]
         )
