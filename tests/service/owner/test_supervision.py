@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -196,7 +195,8 @@ def test_what_is_told_of_an_abandoned_request_is_always_the_same() -> None:
 
 def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service stops while a worker starts."""
-    pairs, forking, pair = list[socket.socket](), threading.Event(), socket.socketpair
+    pairs, pair = list[socket.socket](), socket.socketpair
+    forking, stopped = threading.Event(), threading.Event()
 
     def kept() -> tuple[socket.socket, socket.socket]:
         pairs.extend(pair())
@@ -205,7 +205,7 @@ def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.
     class Slow:
         def fork(self, _: socket.socket) -> None:
             forking.set()
-            time.sleep(0.1)
+            stopped.wait(10)
 
     async def cancelled(ledger: ThreadPoolExecutor) -> None:
         start = WorkerStart(config="", memory=1, seconds=1)
@@ -214,6 +214,7 @@ def test_a_worker_whose_start_is_cancelled_leaves_no_socket(monkeypatch: pytest.
         await asyncio.to_thread(forking.wait, 10)
         monkeypatch.undo()
         starting.cancel()
+        stopped.set()
         with pytest.raises(asyncio.CancelledError):
             await starting
 
