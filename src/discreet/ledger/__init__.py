@@ -17,6 +17,7 @@ from discreet.ledger.anchor.anchored_book import (
 )
 from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored, restore_by_head
 from discreet.ledger.book import Book
+from discreet.ledger.caller import Caller
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER
@@ -26,6 +27,6 @@ from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
-__all__ += ["Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
+__all__ += ["Caller", "Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
 __all__ += ["AnchoredBook", "Restored", "accept_missing_anchor", "is_anchored", "is_there", "join_anchor", "open_book"]
 __all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]
