@@ -9,7 +9,7 @@ from docs.site.source_names import Definition, exports, module_definition, resol
 BESIDE = (
     "discreet.curator",
     "discreet.audit.mechanisms.goodness_of_fit",
-    "discreet.curator.book_report.report_page",
+    "discreet.presentation.ledger_report.report_page",
     "discreet.engines.postgres",
     "discreet.engines.spark",
     "discreet.noise.experiment",

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     )
     from discreet.curator import Answer, Curator
     from discreet.curator.asking.choices import choose_epsilon
-    from discreet.curator.inspection.file_check import check_file
     from discreet.plan.model.schema import Limits
+    from discreet.presentation.inspection.file_check import check_file
     from discreet.privacy import Budget
     from discreet.remote import connect
     from discreet.sql.frame import (
@@ -61,7 +61,7 @@ _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
     "Curator": "discreet.curator",
-    "check_file": "discreet.curator.inspection.file_check",
+    "check_file": "discreet.presentation.inspection.file_check",
     "choose_epsilon": "discreet.curator.asking.choices",
     "connect": "discreet.remote",
     "Limits": "discreet.plan.model.schema",

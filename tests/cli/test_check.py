@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.inspection.file_check import WARNING
+from discreet.presentation.inspection.file_check import WARNING
 from tests.cli.clinic import BY_WARD, CSV, TOML, run, write
 
 

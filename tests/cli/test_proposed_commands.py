@@ -24,7 +24,7 @@ _SURVEY = ("survey", "make", "s.toml", "--question", "Smoker?", "--value", "A", 
 ELSEWHERE = {
     "templates and formats of files": (
         "cli/declarations.py:# What is protected",
-        "curator/inspection/proposed_config.py:# Proposed by",
+        "presentation/inspection/proposed_config.py:# Proposed by",
         "service/demo_clinic.py:",
         "deep/step_count.py:",
         "learn/persistence/store.py:",

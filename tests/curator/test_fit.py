@@ -21,7 +21,6 @@ from discreet import lazy
 from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.asking.performer import AGAIN, STAYS
-from discreet.curator.documents.question_text import plan_text as described
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
@@ -35,6 +34,7 @@ from discreet.errors import (
 )
 from discreet.learn.persistence import store
 from discreet.noise import SecureBits, SeededBits
+from discreet.presentation.documents.query_text import plan_text as described
 from discreet.privacy import Budget, events
 from tests.cases import every
 from tests.curator.clinic import visits

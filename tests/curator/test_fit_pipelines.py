@@ -19,7 +19,10 @@ from sklearn.preprocessing import StandardScaler as ReadingScaler
 
 from discreet import learn
 from discreet.curator import Curator
-from discreet.curator.documents.model_documents import (
+from discreet.engines import Memory
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.noise import SeededBits
+from discreet.presentation.documents.model_documents import (
     fit_plan_document,
     learner_document,
     model_document,
@@ -27,9 +30,6 @@ from discreet.curator.documents.model_documents import (
     read_learner,
     read_model,
 )
-from discreet.engines import Memory
-from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.noise import SeededBits
 from discreet.privacy import Budget
 
 REGIONS = ["north", "east", "south", "west"]

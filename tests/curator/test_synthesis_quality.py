@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.book_report.report_page import book_report
-from discreet.curator.documents.question_text import asked_text
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import GaussianNB
+from discreet.presentation.documents.query_text import asked_text
+from discreet.presentation.ledger_report.report_page import book_report
 from discreet.privacy import Budget
 from discreet.synthetic import Independent
 from tests.curator.spies import Spy, clinic

@@ -15,7 +15,6 @@ from discreet import synthetic
 from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
 from discreet.curator import Curator
 from discreet.curator.asking.performer import STAYS
-from discreet.curator.documents.question_text import plan_text
 from discreet.curator.observation import observed
 from discreet.curator.synthesis import synthesis_plan
 from discreet.curator.synthesis.synthetic_table import KeptTable
@@ -32,6 +31,7 @@ from discreet.errors import (
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Bounding, Reading
+from discreet.presentation.documents.query_text import plan_text
 from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import DECLARED, neighbour, visits
 from tests.curator.spies import OPTIONS, Broken, Spy, clinic

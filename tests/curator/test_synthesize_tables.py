@@ -14,7 +14,6 @@ import pytest
 from discreet import synthetic
 from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
 from discreet.curator import Curator
-from discreet.curator.documents.question_text import asked_text
 from discreet.curator.observation import observed
 from discreet.curator.synthesis import linked_plan
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables
@@ -23,6 +22,7 @@ from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed, U
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
+from discreet.presentation.documents.query_text import asked_text
 from discreet.privacy import Budget, Neighbours
 from discreet.synthetic.generator import Generator
 from discreet.synthetic.quality import quality_page

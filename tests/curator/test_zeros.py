@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.documents.answer_documents import answer_document, read_answer
 from discreet.engines import Memory
 from discreet.exact import float_above, float_below
 from discreet.noise import SeededBits
@@ -19,6 +18,7 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Call, Literal
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Noisy
+from discreet.presentation.documents.answer_documents import answer_document, read_answer
 from discreet.privacy import Budget, Estimate, events
 from discreet.report.csv_text import csv_text
 from discreet.report.display import amount, measured, number, percent, plain

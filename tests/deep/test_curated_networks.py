@@ -15,12 +15,12 @@ from torch import nn
 
 from discreet import accounting, deep, learn
 from discreet.curator import Curator
-from discreet.curator.documents import model_documents
 from discreet.curator.observation import engine_of, observed
 from discreet.deep.estimators.private_run import Run
 from discreet.engines import Folder
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
 from discreet.noise import SeededBits, uniform_below
+from discreet.presentation.documents import model_documents
 from discreet.privacy import Budget, Neighbours, events
 from tests.cases import every
 from tests.curator.clinic import neighbour, visits

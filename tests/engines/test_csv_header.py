@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Curator
-from discreet.curator.inspection.file_check import check_file, mend_file
 from discreet.engines.duckdb.csv_header import LONGEST, Header, read_header, split_header
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
+from discreet.presentation.inspection.file_check import check_file, mend_file
 from discreet.privacy import Budget
 from tests.cases import try_all
 

@@ -12,7 +12,11 @@ from typing import Any
 import uvicorn
 
 from discreet.curator import Curator
-from discreet.curator.documents import (
+from discreet.engines import Memory
+from discreet.errors import DiscreetError
+from discreet.noise import SeededBits
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents import (
     answer_document,
     answers_document,
     choices_document,
@@ -23,11 +27,7 @@ from discreet.curator.documents import (
     profile_document,
     read_learner,
 )
-from discreet.curator.documents.json_values import read_parameters
-from discreet.engines import Memory
-from discreet.errors import DiscreetError
-from discreet.noise import SeededBits
-from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.json_values import read_parameters
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 import discreet
 from discreet import errors
 from discreet.curator import Answer, Curator
-from discreet.curator.documents import learner_document
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier
 from discreet.plan.model.schema import Limits
+from discreet.presentation.documents import learner_document
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
 from discreet.remote.http_transport import Address, Transport

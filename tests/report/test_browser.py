@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from discreet.attacks import location_under_outliers
-from discreet.curator.book_report.report_page import write_report
 from discreet.demo.robustness import write_robust
 from discreet.ledger import Book
 from discreet.noise import SeededBits
+from discreet.presentation.ledger_report.report_page import write_report
 from discreet.privacy import Budget, Unit, events
 from discreet.report import finding, page
 from discreet.report.finding import Comparison, Finding, Trial

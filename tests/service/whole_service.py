@@ -22,13 +22,13 @@ import pandas as pd
 from fastapi import FastAPI
 
 from discreet.curator import Curator
-from discreet.curator.documents import error_document
 from discreet.curator.observation import engine_of, observed
 from discreet.curator.served import narrowed, table_facts
 from discreet.errors import DiscreetError, InternalError, UnknownJob
 from discreet.ledger.store import base
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
+from discreet.presentation.documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api

@@ -11,10 +11,10 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say, stages
-from discreet.curator.inspection.config_addition import account_of, addition, write_addition
-from discreet.curator.inspection.file_check import FileCheck, check_file, mend_file
-from discreet.curator.inspection.proposed_config import proposed_config, table_name
 from discreet.errors import InvalidParameter
+from discreet.presentation.inspection.config_addition import account_of, addition, write_addition
+from discreet.presentation.inspection.file_check import FileCheck, check_file, mend_file
+from discreet.presentation.inspection.proposed_config import proposed_config, table_name
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, packed or not, or Parquet.", dir_okay=False)]
 Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' if each row is one person.")]

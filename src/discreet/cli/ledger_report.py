@@ -9,10 +9,10 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import FAILED, say, stages
-from discreet.curator.book_report.report_page import write_report
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.ledger import Head
+from discreet.presentation.ledger_report.report_page import write_report
 
 _PAGE = Path("report.html")
 

@@ -19,13 +19,13 @@ from discreet.curator.asking.choices import CANDIDATES, Choices
 from discreet.curator.asking.performer import USED_UP
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
-from discreet.curator.documents.json_values import write_value
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import write_loss
 from discreet.measurement.profile.coverage import Coverage
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.json_values import write_value
 from discreet.report import page
 from discreet.report.csv_text import csv_text
 from discreet.sql.parameters import Parameters

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from discreet.curator.documents.error_documents import read_error
 from discreet.errors import DiscreetError, InvalidParameter, ServiceError, ServiceUnavailable
+from discreet.presentation.documents.error_documents import read_error
 
 TIMEOUT = 120.0  # seconds; a question is killed by its service before
 TRIES = 3

@@ -11,7 +11,13 @@ from urllib.parse import quote
 from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import Choices
-from discreet.curator.documents import (
+from discreet.curator.training.trainer import FitPlan
+from discreet.errors import DiscreetError, InvalidParameter, ServiceUnavailable
+from discreet.ledger import Balance, Entry, Head, Role
+from discreet.ledger.serialization import write_loss
+from discreet.noise.tokens import token
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents import (
     learner_document,
     read_answer,
     read_answers,
@@ -23,13 +29,7 @@ from discreet.curator.documents import (
     read_model,
     read_standing,
 )
-from discreet.curator.documents.json_values import write_parameters
-from discreet.curator.training.trainer import FitPlan
-from discreet.errors import DiscreetError, InvalidParameter, ServiceUnavailable
-from discreet.ledger import Balance, Entry, Head, Role
-from discreet.ledger.serialization import write_loss
-from discreet.noise.tokens import token
-from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.json_values import write_parameters
 from discreet.privacy import ApproxDP, Loss, PureDP
 from discreet.progress import Progress
 from discreet.remote.http_transport import TIMEOUT, Address, Transport

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.documents.json_values import (
+from discreet.measurement.profile.sizes import Figure
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.json_values import (
     Given,
     read_any_loss,
     read_event,
@@ -16,8 +18,6 @@ from discreet.curator.documents.json_values import (
     read_some_loss,
     reader,
 )
-from discreet.measurement.profile.sizes import Figure
-from discreet.plan.model.schema import Limits
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report.html import element

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from discreet.service.caller import Caller, Permission
 
 Document = dict[str, Any]
-"""Plain JSON; `curator.documents` writes and reads those of answers, explanations and errors."""
+"""Plain JSON; `presentation.documents` writes and reads those of answers, explanations and errors."""
 
 
 class Operation(Enum):

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.curator import Curator
-from discreet.curator.book_report.report_page import book_report
 from discreet.engines import Memory
 from discreet.errors import (
     AnchorMismatch,
@@ -30,6 +29,7 @@ from discreet.errors import (
 from discreet.ledger import AnchoredBook, Book, Head, accept_missing_anchor, changes, is_anchored, join_anchor
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.noise import SeededBits
+from discreet.presentation.ledger_report.report_page import book_report
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH
 from tests.ledger.test_chain import thawed

@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from discreet.curator import Answer
-from discreet.curator.documents import answer_document, error_document
 from discreet.errors import DiscreetError, UnknownJob
 from discreet.ledger import Remaining
+from discreet.presentation.documents import answer_document, error_document
 from discreet.privacy import Budget
 from discreet.privacy.events import Pure
 from discreet.service.api.application import create_api

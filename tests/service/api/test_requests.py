@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from discreet import errors
-from discreet.curator.documents import read_answer, read_error
 from discreet.errors import DiscreetError
+from discreet.presentation.documents import read_answer, read_error
 from discreet.service.api.error_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import Operation
-from tests.curator.documents.test_error_documents import SPECIMENS
+from tests.presentation.documents.test_error_documents import SPECIMENS
 from tests.service.api.offices import ROLES, Office, answer, office, work
 
 PATHS = {

@@ -13,12 +13,12 @@ import httpx
 
 from discreet.attacks import uniqueness
 from discreet.curator import Curator
-from discreet.curator.documents import answer_document, choices_document, explanation_document
-from discreet.curator.inspection.file_check import check_file
-from discreet.curator.inspection.proposed_config import table_name
 from discreet.demo import clinic
 from discreet.errors import UnknownJob
 from discreet.noise import SeededBits
+from discreet.presentation.documents import answer_document, choices_document, explanation_document
+from discreet.presentation.inspection.file_check import check_file
+from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.caller import Caller, ServiceRole

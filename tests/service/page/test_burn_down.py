@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.book_report import book_history, used_shares
-from discreet.curator.book_report.book_history import read_history
-from discreet.curator.book_report.report_sections import _lines, spenders
 from discreet.ledger import AnchoredBook, Book
 from discreet.ledger.anchor.recovery import restore_anchored
+from discreet.presentation.ledger_report import ledger_history, used_shares
+from discreet.presentation.ledger_report.ledger_history import read_history
+from discreet.presentation.ledger_report.report_sections import _lines, spenders
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.report.time_charts import burn_down
 from tests.service.page.fakes import Clinic
@@ -155,7 +155,7 @@ def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.Monkey
 
 
 def test_a_book_that_is_read_on_is_one_that_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_history, "PAGE", 3)
+    monkeypatch.setattr(ledger_history, "PAGE", 3)
     with Book() as book:
         book.stewardship.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2))
         read = read_history(book)

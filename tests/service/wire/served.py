@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from discreet.curator import Curator
-from discreet.curator.documents import answer_document, explanation_document
 from discreet.errors import UnknownTable
 from discreet.noise import SeededBits
+from discreet.presentation.documents import answer_document, explanation_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole

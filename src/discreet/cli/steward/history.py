@@ -16,14 +16,14 @@ from rich.text import Text
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Csv, Form, Json, form, json_text, say
 from discreet.cli.steward.budgets import Account, opened
-from discreet.curator.book_report.entry_words import anchor_words
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
-from discreet.curator.documents.question_text import asked_text, outputs_text
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry, Head
 from discreet.ledger.redeclaration import attached
 from discreet.ledger.serialization import read_loss
+from discreet.presentation.documents.query_text import asked_text, outputs_text
+from discreet.presentation.ledger_report.entry_words import anchor_words
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
 

@@ -13,12 +13,12 @@ from threading import Lock
 from typing import Any
 
 from discreet import check
-from discreet.curator.book_report.book_history import AccountHistory, BookHistory, anchor_note, read_history
-from discreet.curator.book_report.used_shares import Spending
-from discreet.curator.documents import balance_document, entry_document, share_document, standing_document
-from discreet.curator.documents.json_values import write_amount, write_loss_text
 from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
 from discreet.ledger import Balance, Book, Entry, Head, Role
+from discreet.presentation.documents import balance_document, entry_document, share_document, standing_document
+from discreet.presentation.documents.json_values import write_amount, write_loss_text
+from discreet.presentation.ledger_report.ledger_history import AccountHistory, BookHistory, anchor_note, read_history
+from discreet.presentation.ledger_report.used_shares import Spending
 from discreet.service.acts.certificates import certificate
 from discreet.service.admission import read_budget, require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
@@ -96,7 +96,7 @@ class Acts:
     def spending(self, caller: Caller, account: str) -> Spending:
         """Returns what was left of an account after each charge, for those who see all.
 
-        It is that of the report (`curator.book_report`); only entries since the last reading are read.
+        It is that of the report (`presentation.ledger_report`); only entries since the last reading are read.
         """
         caller.require(Permission.SEE_ALL)
         return self._history(caller, account).own

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from discreet.curator.documents.json_values import write_loss_text
 from discreet.ledger import Account, Entry, Head
 from discreet.ledger.serialization import read_loss, write_unit
+from discreet.presentation.documents.json_values import write_loss_text
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.service.desk import Document
 

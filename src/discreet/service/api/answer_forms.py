@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from discreet.curator.asking.answer import Answer
-from discreet.curator.documents.answer_documents import read_answer
 from discreet.lazy import pa
+from discreet.presentation.documents.answer_documents import read_answer
 from discreet.report.csv_text import csv_text
 from discreet.service.api.error_responses import json_response
 from discreet.service.desk import Document

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet import errors
-from discreet.curator.documents.error_documents import error_document
 from discreet.errors import InternalError, InvalidParameter, ServiceError
+from discreet.presentation.documents.error_documents import error_document
 from discreet.service.api.exact_json import MalformedBody
 
 STATUS: Mapping[type[BaseException], int] = {

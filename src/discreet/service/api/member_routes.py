@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from discreet.curator.documents.json_values import Document
+from discreet.presentation.documents.json_values import Document
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import NewKey, NewPerson, Rotated
 from discreet.service.api.response_models import KeysModel, NewKeyModel, PeopleModel, PersonModel, result

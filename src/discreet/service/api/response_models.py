@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from discreet.curator.documents.json_values import Document
+from discreet.presentation.documents.json_values import Document
 from discreet.service.api.answer_forms import ARROW, CSV
 from discreet.service.desk import JobState, JobStatus, Operation
 

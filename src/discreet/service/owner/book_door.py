@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.documents.book_documents import balance_document
-from discreet.curator.documents.error_documents import error_document
 from discreet.errors import InternalError, InvalidParameter, LedgerError, LedgerUnavailable
 from discreet.ledger import OWNER, Book, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
 from discreet.ledger.tallies import prices
+from discreet.presentation.documents.error_documents import error_document
+from discreet.presentation.documents.ledger_documents import balance_document
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.service.admission import require_listed

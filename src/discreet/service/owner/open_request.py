@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from discreet.curator.documents.error_documents import error_document
 from discreet.errors import DiscreetError, ServiceUnavailable
+from discreet.presentation.documents.error_documents import error_document
 from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobState, JobStatus, Work
 from discreet.service.owner.release_times import last_release_time

@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.curator.documents.error_documents import error_document, read_error
 from discreet.errors import DiscreetError, InternalError
+from discreet.presentation.documents.error_documents import error_document, read_error
 from discreet.service.desk import Document
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Child, Nursery

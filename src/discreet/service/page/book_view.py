@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.curator.book_report.entry_words import entry_details
-from discreet.curator.book_report.used_shares import Spending, steps_left
 from discreet.ledger import Entry
 from discreet.ledger.serialization import read_loss
+from discreet.presentation.ledger_report.entry_words import entry_details
+from discreet.presentation.ledger_report.used_shares import Spending, steps_left
 from discreet.report.charts import Spec
 from discreet.report.display import rate
 from discreet.report.time_charts import burn_down

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.curator.documents.book_documents import read_balance
-from discreet.curator.documents.error_documents import read_error
 from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.ledger import Account, Balance, Book, Receipt, Role, policy
 from discreet.ledger.account import AccountState
@@ -17,6 +15,8 @@ from discreet.ledger.redeclaration import differences
 from discreet.ledger.serialization import write_loss, write_unit
 from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
 from discreet.ledger.store.base import Stored
+from discreet.presentation.documents.error_documents import read_error
+from discreet.presentation.documents.ledger_documents import read_balance
 from discreet.privacy import Loss, Neighbours, Unit, events
 from discreet.privacy.events import Event
 from discreet.service.worker.book_messages import read_cap, read_receipt, read_stored

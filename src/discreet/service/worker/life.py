@@ -6,12 +6,12 @@ import socket
 from typing import Any
 
 from discreet.curator.curator import Curator
-from discreet.curator.documents.error_documents import error_document
 from discreet.curator.served import narrowed, served, table_facts
 from discreet.engines.base import BySource
 from discreet.engines.by_source import KINDS
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import DeclarationChanged, DiscreetError
+from discreet.presentation.documents.error_documents import error_document
 from discreet.progress import told_to
 from discreet.service.desk import Operation
 from discreet.service.worker import limits

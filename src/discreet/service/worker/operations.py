@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from discreet.curator.curator import Curator
-from discreet.curator.documents import (
+from discreet.curator.served import source_of, table_facts
+from discreet.errors import DeclarationChanged, InvalidParameter
+from discreet.lazy import load
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents import (
     answer_document,
     answers_document,
     choices_document,
@@ -16,13 +20,9 @@ from discreet.curator.documents import (
     profile_document,
     read_learner,
 )
-from discreet.curator.documents.json_values import read_parameters
-from discreet.curator.inspection.file_check import WARNING, ColumnCheck, check_file
-from discreet.curator.inspection.proposed_config import table_name
-from discreet.curator.served import source_of, table_facts
-from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.lazy import load
-from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.json_values import read_parameters
+from discreet.presentation.inspection.file_check import WARNING, ColumnCheck, check_file
+from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.desk import Document, Operation
 

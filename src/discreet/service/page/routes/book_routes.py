@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from discreet.curator.documents.question_text import asked_text
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry
+from discreet.presentation.documents.query_text import asked_text
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
 from discreet.service.page import book_view

@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from discreet.curator.documents import read_choices
 from discreet.errors import DiscreetError, InvalidParameter
+from discreet.presentation.documents import read_choices
 from discreet.report.charts import Spec
 from discreet.report.finding import Finding
 from discreet.service.caller import Permission

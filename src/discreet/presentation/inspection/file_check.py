@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.curator.inspection.charset import TextEncoding, encoding_of, transcode
-from discreet.curator.inspection.column_kinds import likely_unit
-from discreet.curator.inspection.column_proposal import Proposal, proposal
 from discreet.engines.duckdb.cell_forms import Form
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
 from discreet.engines.duckdb.sources import PARQUET, existing
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
+from discreet.presentation.inspection.charset import TextEncoding, encoding_of, transcode
+from discreet.presentation.inspection.column_kinds import likely_unit
+from discreet.presentation.inspection.column_proposal import Proposal, proposal
 from discreet.progress import stage
 from discreet.report.display import Display, Displayed
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.curator.inspection.column_kinds import Kind, kind_of
 from discreet.engines.duckdb.cell_forms import Form, Mend
 from discreet.engines.duckdb.file_content import ColumnForms
 from discreet.plan.model.types import Type
+from discreet.presentation.inspection.column_kinds import Kind, kind_of
 
 _ENOUGH, _NOTABLE = 0.99, 0.5
 """The share of values that a type reads if it is proposed, and if it is mentioned."""

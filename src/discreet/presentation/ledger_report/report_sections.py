@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.curator.book_report.book_history import AccountHistory, Act, Asked, BookHistory, anchor_note
-from discreet.curator.book_report.released_numbers import CONFIDENCE, released_numbers
-from discreet.curator.book_report.used_shares import Spending, steps_left
 from discreet.ledger import Balance, Book
+from discreet.presentation.ledger_report.ledger_history import AccountHistory, Act, Asked, BookHistory, anchor_note
+from discreet.presentation.ledger_report.released_numbers import CONFIDENCE, released_numbers
+from discreet.presentation.ledger_report.used_shares import Spending, steps_left
 from discreet.report import answers, page
 from discreet.report.display import percent, printable, rate
 from discreet.report.html import Html

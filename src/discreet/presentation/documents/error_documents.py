@@ -13,7 +13,10 @@ from functools import singledispatch
 from typing import Any
 
 from discreet import errors
-from discreet.curator.documents.json_values import (
+from discreet.errors import DiscreetError, InternalError
+from discreet.ledger import Remaining
+from discreet.ledger.serialization import NAMES, write_loss
+from discreet.presentation.documents.json_values import (
     Document,
     Given,
     read_event,
@@ -25,9 +28,6 @@ from discreet.curator.documents.json_values import (
     write_remaining,
     write_value,
 )
-from discreet.errors import DiscreetError, InternalError
-from discreet.ledger import Remaining
-from discreet.ledger.serialization import NAMES, write_loss
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 

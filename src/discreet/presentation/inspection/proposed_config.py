@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from discreet.curator.config.enrolment import toml_key
-from discreet.curator.inspection.column_kinds import is_id
-from discreet.curator.inspection.file_check import EACH_ROW, ColumnCheck, FileCheck
 from discreet.engines.duckdb.file_content import Cell
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
+from discreet.presentation.inspection.column_kinds import is_id
+from discreet.presentation.inspection.file_check import EACH_ROW, ColumnCheck, FileCheck
 
 _HEAD = """\
 # Proposed by `discreet check`. Read every line, change what is wrong, then run: discreet protect

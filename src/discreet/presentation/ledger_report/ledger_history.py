@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from discreet.curator.book_report.entry_words import entry_details
-from discreet.curator.book_report.released_numbers import Declared
-from discreet.curator.book_report.used_shares import Spending
-from discreet.curator.documents.question_text import asked_text
 from discreet.ledger import Book, Entry
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parsed, read_loss
 from discreet.ledger.tallies import Price, Tallies
+from discreet.presentation.documents.query_text import asked_text
+from discreet.presentation.ledger_report.entry_words import entry_details
+from discreet.presentation.ledger_report.released_numbers import Declared
+from discreet.presentation.ledger_report.used_shares import Spending
 from discreet.privacy import Loss, Neighbours
 
 PAGE = 5_000

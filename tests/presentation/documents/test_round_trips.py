@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator.documents import (
+from discreet.engines import Memory
+from discreet.errors import InvalidParameter
+from discreet.learn import LogisticRegression
+from discreet.noise import SeededBits
+from discreet.presentation.documents import (
     answer_document,
     answers_document,
     balance_document,
@@ -29,11 +33,13 @@ from discreet.curator.documents import (
     read_learner,
     read_model,
 )
-from discreet.curator.documents.json_values import Document, read_parameters, read_value, write_parameters, write_value
-from discreet.engines import Memory
-from discreet.errors import InvalidParameter
-from discreet.learn import LogisticRegression
-from discreet.noise import SeededBits
+from discreet.presentation.documents.json_values import (
+    Document,
+    read_parameters,
+    read_value,
+    write_parameters,
+    write_value,
+)
 from discreet.privacy import Budget
 from tests.curator.clinic import DECLARED, visits
 

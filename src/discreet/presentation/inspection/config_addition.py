@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.curator.config.enrolment import toml_key
-from discreet.curator.inspection.file_check import FileCheck
-from discreet.curator.inspection.proposed_config import (
+from discreet.errors import InvalidParameter
+from discreet.presentation.inspection.file_check import FileCheck
+from discreet.presentation.inspection.proposed_config import (
     proposed_budget,
     proposed_table,
     proposed_types,
@@ -20,7 +21,6 @@ from discreet.curator.inspection.proposed_config import (
     table_name,
     types_lines,
 )
-from discreet.errors import InvalidParameter
 
 _KINDS = "tables", "public"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from fractions import Fraction
 
-from discreet.curator.documents.json_values import (
+from discreet.ledger import Balance, Entry, Role, Share, Standing
+from discreet.presentation.documents.json_values import (
     Document,
     Given,
     read_any_loss,
@@ -16,7 +17,6 @@ from discreet.curator.documents.json_values import (
     write_loss_text,
     write_remaining,
 )
-from discreet.ledger import Balance, Entry, Role, Share, Standing
 
 
 def balance_document(balance: Balance) -> Document:

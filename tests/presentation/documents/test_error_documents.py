@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from discreet import errors
-from discreet.curator.documents import error_document, read_error
-from discreet.curator.documents.error_documents import OUR_FAULT
 from discreet.errors import DiscreetError
 from discreet.ledger import Remaining
+from discreet.presentation.documents import error_document, read_error
+from discreet.presentation.documents.error_documents import OUR_FAULT
 from discreet.privacy import Budget
 from discreet.privacy.events import Gaussian
 

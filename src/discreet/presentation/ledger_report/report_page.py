@@ -7,8 +7,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.curator.book_report.book_history import BookHistory, read_history
-from discreet.curator.book_report.report_sections import (
+from discreet.errors import InvalidParameter, LedgerTampered
+from discreet.ledger import Book, Head
+from discreet.presentation.ledger_report.ledger_history import BookHistory, read_history
+from discreet.presentation.ledger_report.report_sections import (
     account_link,
     account_section,
     anchor_notes,
@@ -18,8 +20,6 @@ from discreet.curator.book_report.report_sections import (
     released_section,
     spenders,
 )
-from discreet.errors import InvalidParameter, LedgerTampered
-from discreet.ledger import Book, Head
 from discreet.report import page
 from discreet.report.html import Html
 

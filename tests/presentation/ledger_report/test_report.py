@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.book_report import book_history
-from discreet.curator.book_report.book_history import read_history
-from discreet.curator.book_report.released_numbers import released_numbers
-from discreet.curator.book_report.report_page import book_report, verified, write_report
-from discreet.curator.book_report.report_sections import forecast
 from discreet.engines.memory import Memory
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.ledger import Book, Entry, Head, Role
 from discreet.ledger.store import base
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
+from discreet.presentation.ledger_report import ledger_history
+from discreet.presentation.ledger_report.ledger_history import read_history
+from discreet.presentation.ledger_report.released_numbers import released_numbers
+from discreet.presentation.ledger_report.report_page import book_report, verified, write_report
+from discreet.presentation.ledger_report.report_sections import forecast
 from discreet.privacy import Budget, Unit, events
 from discreet.report import render
 from tests.report.reader import Page
@@ -97,13 +97,13 @@ def test_outcomes_are_counted_for_the_account_the_person_and_the_project(book: B
 
 def test_pages_of_entries_are_read_to_the_end(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read_history(book)
-    monkeypatch.setattr(book_history, "PAGE", 2)
+    monkeypatch.setattr(ledger_history, "PAGE", 2)
     assert read_history(book) == whole
     assert whole.entries == book.head().sequence
 
 
 def test_the_newest_questions_are_kept_and_all_are_counted(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_history, "MOST_LISTED", 1)
+    monkeypatch.setattr(ledger_history, "MOST_LISTED", 1)
     history = read_history(book)
     assert [one.who for one in history.asked.values()] == ["ben"]
     assert history.counts["charge"] == 2
@@ -215,7 +215,7 @@ def curator(bits: SeededBits) -> Iterator[Curator]:
         yield found
 
 
-def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, book_history.BookHistory]]:
+def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.BookHistory]]:
     book = curator._book
     history = read_history(book)
     for asked in history.asked.values():

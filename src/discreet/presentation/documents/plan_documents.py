@@ -9,8 +9,8 @@ from discreet.accounting import Risk
 from discreet.curator.asking.answer import columns
 from discreet.curator.asking.choices import Choice, Choices
 from discreet.curator.asking.explanation import Explanation
-from discreet.curator.documents.answer_documents import question_types
-from discreet.curator.documents.json_values import (
+from discreet.presentation.documents.answer_documents import question_types
+from discreet.presentation.documents.json_values import (
     Document,
     Given,
     read_float,

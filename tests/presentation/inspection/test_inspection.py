@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.curator.inspection.charset import encoding_of
-from discreet.curator.inspection.column_kinds import _KINDS, kind_of, likely_unit
-from discreet.curator.inspection.file_check import EACH_ROW, WARNING, check_file, mend_file
-from discreet.curator.inspection.proposed_config import proposed_config
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
+from discreet.presentation.inspection.charset import encoding_of
+from discreet.presentation.inspection.column_kinds import _KINDS, kind_of, likely_unit
+from discreet.presentation.inspection.file_check import EACH_ROW, WARNING, check_file, mend_file
+from discreet.presentation.inspection.proposed_config import proposed_config
 from tests.cases import try_all
 
 TEXT = "name,price\nJos\u00e9,1\n\u00c5sa,2\n"

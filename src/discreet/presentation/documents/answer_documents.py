@@ -8,7 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
-from discreet.curator.documents.json_values import (
+from discreet.measurement.profile.coverage import Coverage
+from discreet.measurement.profile.sizes import ZERO
+from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.types import Type
+from discreet.presentation.documents.json_values import (
     Document,
     Given,
     read_event,
@@ -25,10 +29,6 @@ from discreet.curator.documents.json_values import (
     write_remaining,
     write_value,
 )
-from discreet.measurement.profile.coverage import Coverage
-from discreet.measurement.profile.sizes import ZERO
-from discreet.plan.model.nodes import Question, Value
-from discreet.plan.model.types import Type
 
 _TYPES: tuple[tuple[type, Type], ...] = (
     (bool, Type.BOOL),  # before int, of which it is one

@@ -5,7 +5,10 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from discreet.curator.documents.json_values import (
+from discreet.curator.training.trainer import FitPlan
+from discreet.errors import InvalidParameter
+from discreet.lazy import load
+from discreet.presentation.documents.json_values import (
     Document,
     Given,
     read_any_loss,
@@ -19,9 +22,6 @@ from discreet.curator.documents.json_values import (
     write_remaining,
     write_value,
 )
-from discreet.curator.training.trainer import FitPlan
-from discreet.errors import InvalidParameter
-from discreet.lazy import load
 
 
 def learner_document(estimator: Any) -> Document:

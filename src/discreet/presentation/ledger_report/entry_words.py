@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from discreet.curator.documents.question_text import asked_text
 from discreet.ledger import Entry
 from discreet.ledger.serialization import read_loss
+from discreet.presentation.documents.query_text import asked_text
 
 
 def entry_details(entry: Entry) -> str:

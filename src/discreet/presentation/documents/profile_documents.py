@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from discreet.curator.documents.json_values import Document, write_amount, write_figure
 from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
 from discreet.measurement.profile.sizes import Sizes
+from discreet.presentation.documents.json_values import Document, write_amount, write_figure
 
 _KINDS = {"outside": "clipped", "missing": "missing"}
 
