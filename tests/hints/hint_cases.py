@@ -95,6 +95,25 @@ WORDS = [
     _where("age > ALL (SELECT 1)"),
     Case("SELECT COUNT(*) OFFSET 2 FROM visits"),
     _where("HISTOGRAM(age) > 3"),
+    _where(f"age IN ({', '.join(map(str, range(10_000)))})"),
+    Case("SELECT COALESCE(SELECT 1) AS n FROM visits"),
+    Case(
+        "SELECT COUNT(*) AS n FROM visits AS a JOIN LATERAL (SELECT DISTINCT b.age FROM more AS b WHERE b.patient_id = a.patient_id) AS c ON TRUE"
+    ),
+    Case(
+        "SELECT COUNT(*) AS n FROM (SELECT ward FROM visits OFFSET 2) AS s",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 5 OFFSET 0",
+        OTHER,
+    ),
+    Case(
+        "SELECT w FROM (SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY ward) AS s WHERE EXISTS (SELECT 1 FROM more)"
+    ),
+    Case(
+        "SELECT COUNT(*) AS n FROM visits AS a WHERE EXISTS (SELECT 1 FROM more AS b WHERE b.patient_id = a.patient_id "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY b.patient_id ORDER BY b.seen) = 1)",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 10",
+        OTHER,
+    ),
 ]
 """Words that the first gate refuses."""
 
@@ -573,6 +592,11 @@ GROUPS = [
     Case("SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM more UNION ALL SELECT COUNT(*) FROM more) AS m FROM visits"),
     Case(_MANY.replace("visits", "visits", 1) + " UNION ALL SELECT COUNT(*) AS n FROM visits"),
     Case("SELECT ward, COUNT(*) AS n FROM visits GROUP BY CUBE (ward) WITH TOTALS"),
+    _by(
+        "SUM(COUNT(*)) OVER (ORDER BY index GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        "SUM(COUNT(*)) OVER (ORDER BY index ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+        OTHER,
+    ),
 ]
 """Released groups, their windows, unions and pivots."""
 

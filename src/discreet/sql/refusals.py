@@ -102,11 +102,9 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
 )
 
 _SINGLE: dict[str, Refusal] = {
-    "JOINS": Refusal("A list of tables is a join.", _ONE),
     "EXPRESSIONS": Refusal("There are more arguments than the function takes.", "Leave them out: {count}."),
     "DISTINCT": Refusal("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}."),
     "NULLS FIRST": Refusal("NULL always sorts last.", "Leave NULLS FIRST out: {top}."),
-    "WITH": Refusal("WITH names a question inside the question.", "Write one SELECT from a table: {grouped}."),
     "RECURSIVE": Refusal("RECURSIVE repeats a question.", "Write one SELECT from a table: {grouped}."),
     "FILTER": Refusal("FILTER belongs to an aggregate.", "Write it like {conditional}."),
     "QUALIFY": Refusal("QUALIFY does not go with rows that are put together here.", "Filter with HAVING: {kept}."),

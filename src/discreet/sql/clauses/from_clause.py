@@ -15,7 +15,7 @@ from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.relations import Join, Marked, Matched, Select, tables
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Piece, conjunction, truth
-from discreet.sql.clauses.select_parts import puts_together
+from discreet.sql.clauses.select_parts import puts_together, with_repeats
 from discreet.sql.functions import only, read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
@@ -408,6 +408,7 @@ class From:
             self.source.refuse(reason, hint, node)
         if tree.args.get("joins") or tree.args.get("with_"):
             return None
+        tree = with_repeats(tree)
         only(tree, self.blank, "expressions", "from_", "where")
         other = self.item(tree.args["from_"].this)
         where = tree.args.get("where")

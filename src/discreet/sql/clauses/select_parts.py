@@ -361,3 +361,13 @@ def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, out
     types = {output.name: output.expression.type for output in block.outputs}
     columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
     return AttachQuestion(place, columns, tuple(on), outer)  # type: ignore[arg-type]
+
+
+def with_repeats(tree: exp.Select) -> exp.Select:
+    """Removes DISTINCT, which changes nothing inside IN and EXISTS."""
+    distinct = tree.args.get("distinct")
+    if not isinstance(distinct, exp.Distinct) or distinct.args.get("on") is not None:
+        return tree
+    found = tree.copy()
+    found.set("distinct", None)
+    return found

@@ -18,7 +18,7 @@ from discreet.plan.model.relations import Marked, Select
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns, reached
 from discreet.sql.clauses.from_clause import From, Origin, conjuncts, is_correlated
-from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
+from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together, with_repeats
 from discreet.sql.functions import only, read
 from discreet.sql.functions.operators import MARK
 
@@ -154,6 +154,7 @@ class _Marks:
         self, tree: exp.Select, node: exp.Expr, *, numbered: bool
     ) -> tuple[Correlation, tuple[Expression, Expression] | None]:
         """What belongs to each row; for IN also what is compared."""
+        tree = with_repeats(tree)
         only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
         outside = Outside(rows=self.found, again=self._first)
         existence = isinstance(node, exp.Exists)

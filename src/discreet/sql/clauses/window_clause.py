@@ -104,7 +104,10 @@ class WindowScope(Scope):
         if spec is None:
             return False
         if {name: part.upper() if isinstance(part, str) else part for name, part in spec.args.items() if part} != _ALL:
-            hint = "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING: {ranked}."
+            hint = (
+                "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING; "
+                "both ask something else: {ranked}."
+            )
             self.refuse("This frame is not in the list.", hint, node)
         return True
 
@@ -263,7 +266,10 @@ def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | Non
     known = {"kind", "start", "start_side", "end", "end_side"}
     more = [name for name, part in spec.args.items() if part and name not in known]
     if str(spec.args.get("kind")).upper() != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
-        hint = "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW: {place}."
+        hint = (
+            "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW; "
+            "both ask something else: {place}."
+        )
         scope.refuse("This frame is not in the list.", hint, node)
     before, after = ends
     return None if before == -_NEVER else -before, None if after == _NEVER else after
