@@ -402,8 +402,8 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
             for piece in range(1, 12, 1 if SLOW else 3):
                 key = f"{piece}-{reply}"
                 with closing(PostgresStore(through, timeout=20)) as store:
-                    proxy.arm(piece, reply=reply)
                     book = Book(store)
+                    proxy.arm(piece, reply=reply)
                     told = attempt(book, key)
                     if not proxy.cut:
                         break

@@ -219,7 +219,7 @@ def leaves(kind: Type) -> st.SearchStrategy[Expression]:
 
 @st.composite
 def expressions(draw: st.DrawFn, kind: Type, depth: int = 3) -> Expression:
-    """An expression of a type; text literals are kept from standing alone in casts to dates, which would read them."""
+    """An expression of a type; literals are kept from standing alone in casts that would read them as constants."""
     if depth == 0 or draw(st.integers(0, 3)) == 0:
         return draw(leaves(kind))
     function, kinds = draw(st.sampled_from(list(_PLANS[kind])))
@@ -228,6 +228,8 @@ def expressions(draw: st.DrawFn, kind: Type, depth: int = 3) -> Expression:
         arguments = [Column("ward", T) if kinds == (T,) else Column("seen", S)]
     if function == "to_timestamp" and isinstance(arguments[0], Literal):
         arguments = [Column("day", D)]
+    if function == "round_to_int" and isinstance(arguments[0], Literal):
+        arguments = [Column("charge", F)]
     try:
         return call(function, *arguments)
     except Mismatch:
