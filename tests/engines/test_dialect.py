@@ -17,6 +17,7 @@ from discreet.engines.sql.dialect import Dialect, Templates
 from discreet.engines.sql.statement import Statement
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.functions import Template
 from discreet.plan.model.nodes import Literal
 from discreet.plan.model.readings import Reading, Split, Statistic
 from discreet.plan.model.types import Type
@@ -94,12 +95,20 @@ def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest
 
 def test_a_dialect_without_a_function_is_refused() -> None:
     class Incomplete(DuckDBDialect):
-        functions: ClassVar[Templates] = {
-            name: template for name, template in DuckDBDialect.functions.items() if name != "week"
-        }
+        """A database for which no record spells a function that has no common form."""
 
-    with pytest.raises(InternalError, match="week"):
+        name = "another"
+
+    with pytest.raises(InternalError, match="add_months"):
         Incomplete()
+
+
+def test_a_dialect_overrides_what_a_record_spells() -> None:
+    class Other(DuckDBDialect):
+        functions: ClassVar[Templates] = {**DuckDBDialect.functions, "hour": Template("date_part('hour', {0})")}
+
+    assert Other().template("hour", Type.TIMESTAMP).text == "date_part('hour', {0})"
+    assert DuckDBDialect().template("hour", Type.TIMESTAMP).text == "hour({0})"
 
 
 def test_unknown_functions_and_names_with_nul_are_refused() -> None:

@@ -12,14 +12,14 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.sql import printer as module
-from discreet.engines.sql.dialect import Template
 from discreet.noise import SeededBits
-from discreet.plan.expressions.elementary import DIGITS, ELEMENTARY
+from discreet.plan.expressions.functions import Template
+from discreet.plan.expressions.functions.elementary import DIGITS, ELEMENTARY
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import EDGES, PRINTERS, Bench, F, N, arrow, call, col, sides, value_of
 
-NAMES = sorted(ELEMENTARY)
+NAMES = sorted(record.name for record in ELEMENTARY)
 PAIRS = ("log", "power", "atan2")
 GRIDS = (-60, -20)  # steps of which no two numbers of the grid that are at least 2^-28, or 2^12, are the same
 

@@ -10,8 +10,8 @@ import pytest
 
 from discreet.engines.duckdb import dialect as module
 from discreet.engines.duckdb.dialect import _SETTLED, DIALECT
-from discreet.engines.sql.dialect import _shared
 from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions import FUNCTIONS as RECORDS
 from discreet.plan.expressions.letter_case import LOWER, UPPER, lower_case, upper_case
 from tests.engines.tables import PRINTERS, REFEREE, Bench, N, T, bench_of, call, col, sides, value_of
 
@@ -57,9 +57,8 @@ def test_all_letters_of_the_table_are_settled() -> None:
 
 
 def test_the_form_that_every_database_understands_means_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = _shared(DIALECT)
     for name in FUNCTIONS:
-        monkeypatch.setitem(DIALECT._templates, name, shared[name])
+        monkeypatch.setitem(DIALECT._templates, name, RECORDS[name].templates("another", DIALECT)[None])
     agree(bench, ["".join(map(chr, sorted({*UPPER, *LOWER}))), "Łódź 'n' %s {0}", "\0", "", "\u017f\u212a"])
 
 

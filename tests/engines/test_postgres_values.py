@@ -13,8 +13,9 @@ from discreet.engines import Memory
 from discreet.engines.postgres import Postgres
 from discreet.engines.postgres.dialect import PostgresDialect
 from discreet.engines.postgres.posix_patterns import is_certain
-from discreet.engines.sql.dialect import Template, Templates
+from discreet.engines.sql.dialect import Templates
 from discreet.errors import QueryFailed, UnsupportedQuery
+from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import grouped, groups, ungrouped, written
 from discreet.plan.model.readings import Reading, Statistic

@@ -23,7 +23,7 @@ from discreet.engines.spark.sources import CatalogTable
 from discreet.engines.sql.statement import Statement
 from discreet.errors import InvalidParameter, MissingExtra, QueryFailed
 from discreet.noise import SeededBits
-from discreet.plan.expressions.text_meanings import TEXTS
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
@@ -178,7 +178,9 @@ def test_like_takes_no_longer_the_more_often_it_could_match(spark: Spark, tmp_pa
     both(spark, rows, {"id": N, "a": T}, tmp_path)
     patterns = ("%a%a%a%a%b", "%a_%a_%a_%a_%b")
     answer = spark.read(values_of([call("like", B, col("a", T), lit(pattern, T)) for pattern in patterns]))
-    assert sorted(answer) == [(row["id"], *(TEXTS["like"](row["a"], pattern) for pattern in patterns)) for row in rows]
+    assert sorted(answer) == [
+        (row["id"], *(FUNCTIONS["like"].compute(row["a"], pattern) for pattern in patterns)) for row in rows
+    ]
 
 
 # -------------------------------------------------------------------------------------------------------------- sources

@@ -12,9 +12,9 @@ import pytest
 
 from discreet.engines import Memory
 from discreet.engines.spark import engine as spark_engine
-from discreet.engines.sql.dialect import Template
 from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import QueryFailed
+from discreet.plan.expressions.functions import Template
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from tests.engines.spark_tables import SparkOfRows

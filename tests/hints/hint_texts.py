@@ -119,8 +119,16 @@ class _Module:
             if not found:
                 self.passed.add(Unresolved(self.file, ast.unparse(call.args[1])))
             yield from (HintText(self.file, call.lineno, tuple(reasons), hint) for hint in found)
+        yield from self._advice()
         for function in self._functions.values():
             yield from self._pairs(function) if function.name in _PAIRS else ()
+
+    def _advice(self) -> Iterator[HintText]:
+        """What records of functions advise where types do not fit (`calls._misfit`)."""
+        for call in ast.walk(self.tree):
+            given = call.keywords if isinstance(call, ast.Call) and _name(call.func) == "Function" else []
+            for text in (text for word in given if word.arg == "advice" for text in self._texts(word.value, self.tree)):
+                yield HintText(self.file, call.lineno, (f"{GAP} does not take {GAP}.",), text)
 
     def _pairs(self, function: ast.FunctionDef) -> Iterator[HintText]:
         for node in ast.walk(function):
@@ -156,7 +164,7 @@ class _Module:
                     *self._assigned(table, function, line, depth - 1),
                     *self._texts(default, function, line, depth - 1),
                 ]
-            case ast.Dict(values=values):
+            case ast.Dict(values=values) | ast.BoolOp(op=ast.Or(), values=values):
                 return [text for value in values for text in self._texts(value, function, line, depth - 1)]
             case ast.Call(func=called) if (made := self._functions.get(_name(called))) is not None:
                 returned = [n.value for n in ast.walk(made) if isinstance(n, ast.Return)]

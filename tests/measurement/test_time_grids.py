@@ -16,8 +16,8 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS
 from discreet.measurement.releases.quantiles import counted
 from discreet.measurement.releases.time_grids import TimeGrid
-from discreet.plan.analysis.function_bounds import DAY
-from discreet.plan.expressions.evaluation import day_number, evaluate
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions.dates import DAY, day_number
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Bounds

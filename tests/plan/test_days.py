@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from discreet.curator.catalog.declarations import declare
 from discreet.errors import InvalidParameter
-from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.group_keys import values
-from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.expressions.evaluation import day_number, evaluate
+from discreet.plan.analysis.value_bounds import bounds, is_whole
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LONGEST_TEXT
+from discreet.plan.expressions.functions.dates import day_number
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type

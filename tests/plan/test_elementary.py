@@ -11,17 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.plan.analysis import elementary_bounds
-from discreet.plan.analysis.elementary_bounds import ELEMENTARY_RULES
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.elementary import DIGITS, ELEMENTARY, LARGEST, on_grid
+from discreet.plan.expressions.functions import elementary
+from discreet.plan.expressions.functions.elementary import DIGITS, LARGEST, on_grid
+from discreet.plan.expressions.functions.elementary import ELEMENTARY as RECORDS
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
 from discreet.plan.model.nodes import Column, Literal
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS
+
+ELEMENTARY = {record.name: record.compute for record in RECORDS}
+ELEMENTARY_RULES = {record.name: record.bounds for record in RECORDS if record.bounds is not None}
 
 ENDS = [-1e9, -700.5, -10.0, -3.0, -1.5, -1.0, -0.3, 0.0, 1e-300, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 700.5, 1e9]
 PAIRS = ("log", "power", "atan2")
@@ -60,7 +63,7 @@ def test_a_span_holds_every_value(name: str) -> None:
 
 
 def test_a_span_that_is_moved_inwards_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elementary_bounds, "_SLACK", Fraction(-1, 1 << DIGITS))
+    monkeypatch.setattr(elementary, "_SLACK", Fraction(-1, 1 << DIGITS))
     assert misses("exp")
     assert misses("cube_root")
 

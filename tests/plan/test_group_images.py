@@ -16,7 +16,8 @@ from discreet.engines import Memory
 from discreet.measurement.program.program import choose
 from discreet.noise import SeededBits
 from discreet.plan.analysis import group_keys
-from discreet.plan.expressions.evaluation import day_number, evaluate
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions.dates import day_number
 from discreet.plan.model.nodes import Question, columns
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -13,8 +14,10 @@ import pytest
 from discreet.plan.analysis import key_dependencies
 from discreet.plan.analysis.key_dependencies import decided, looked_up
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.evaluation import DAYS, evaluate
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.functions.dates import DATES
+from discreet.plan.expressions.functions.record import Calendar
 from discreet.plan.model.nodes import Column, Expression, Literal, Value, columns, substitute
 from discreet.plan.model.types import Type
 
@@ -32,7 +35,7 @@ def nothing(*_: object) -> None:
 
 def parts(x: Column) -> Iterator[Expression]:
     """All functions of one day, and some of these."""
-    for name in DAYS:
+    for name in (function.name for function in DATES):
         if any(signature.arguments == (x.type,) for signature in FUNCTIONS[name].signatures):
             yield call(name, x)
     if x.type is Type.TIMESTAMP:
@@ -89,9 +92,21 @@ def test_what_people_ask_is_decided(key: Expression, value: Expression) -> None:
     assert check(key, value)
 
 
-@pytest.mark.parametrize(("function", "other"), [("start_of_week", "year"), ("start_of_month", "week")])
-def test_mutant_a_week_has_one_year(monkeypatch: pytest.MonkeyPatch, function: str, other: str) -> None:
-    monkeypatch.setitem(key_dependencies._ALIKE, function, (other,))
+@pytest.mark.parametrize(("period", "other"), [("week", "year"), ("month", "week")])
+def test_mutant_a_week_has_one_year(monkeypatch: pytest.MonkeyPatch, period: str, other: str) -> None:
+    monkeypatch.setitem(key_dependencies._LONGER, period, (other,))
+    with pytest.raises(AssertionError):
+        test_nothing_is_decided_that_is_not_so()
+
+
+@pytest.mark.parametrize(
+    ("function", "calendar"),
+    [("week", Calendar(within="month")), ("day_of_year", Calendar(within="year")), ("day", Calendar(cycle="week"))],
+)
+def test_mutant_a_record_says_that_a_function_changes_too_rarely(
+    monkeypatch: pytest.MonkeyPatch, function: str, calendar: Calendar
+) -> None:
+    monkeypatch.setitem(FUNCTIONS, function, replace(FUNCTIONS[function], calendar=calendar))
     with pytest.raises(AssertionError):
         test_nothing_is_decided_that_is_not_so()
 

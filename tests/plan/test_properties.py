@@ -19,8 +19,7 @@ from discreet.plan.analysis import value_bounds as bounds_module
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, replay
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.evaluation import MEANINGS, evaluate
-from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Noisy, cell
@@ -153,10 +152,6 @@ def test_intervals_of_outputs_hold_the_truth(
     if isinstance(found, Noisy):
         assert found.value is None or found.low <= found.value <= found.high
         assert truth is None or found.low <= truth <= found.high
-
-
-def test_every_function_has_a_meaning() -> None:
-    assert set(FUNCTIONS) == MEANINGS
 
 
 WORDS = tuple(

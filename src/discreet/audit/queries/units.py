@@ -18,7 +18,7 @@ from discreet.engines.row_choice import normalised, put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled
-from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.schema import Bounds, ColumnSchema, Reach, TableSchema
 from discreet.plan.model.types import Type
 

@@ -16,7 +16,7 @@ from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
 from discreet.engines.postgres.posix_patterns import translated
 from discreet.engines.row_choice import BUCKET, P
-from discreet.engines.sql.dialect import Dialect, Extremes, Template, Templates, moved_days, moved_months
-from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, MONTH_NAMES
-from discreet.plan.expressions.functions import LONGEST_TEXT
+from discreet.engines.sql.dialect import Dialect, Extremes, Templates
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
+from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import WHITE_SPACE, unassigned
 
-_LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text
 _DAY = "[0-9]{{4}}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
 
@@ -32,31 +31,9 @@ def _text(sql: str) -> str:
     return f'(CAST({sql} AS text) COLLATE "C")'
 
 
-def _field(name: str) -> Template:
-    return Template(f"CAST(extract({name} FROM {{0}}) AS bigint)")
-
-
-def _named(names: Sequence[str], place: str) -> Template:
-    listed = ", ".join(f"'{name}'" for name in names)
-    return Template(_text(f"(ARRAY[{listed}])[CAST(extract({place} FROM {{0}}) AS integer)]"))
-
-
-def _start(part: str) -> Template:
-    return Template(f"CAST(date_trunc('{part}', CAST({{0}} AS timestamp)) AS date)")
-
-
 _MICROSECONDS = "CAST(extract(epoch FROM {0}) * 1000000 AS bigint)"
 
 # --------------------------------------------------------------------------------------------------------------- dates
-
-
-def _moved_days(sql: str) -> Template:
-    return moved_days(sql, place="(CAST({0} AS date) - DATE '0001-01-01')", wide="numeric")
-
-
-def _moved_months(sql: str) -> Template:
-    months = "(extract(year FROM {0}) * 12 + extract(month FROM {0}) - 13)"
-    return moved_months(sql, place=months, wide="numeric")
 
 
 _FIRST_OF_MONTH = "make_date(CAST(left({0}, 4) AS integer), CAST(substr({0}, 6, 2) AS integer), 1)"
@@ -82,8 +59,6 @@ _FUNCTIONS: Templates = {
         repeats=(1,),
         steps=("CASE WHEN {1} <> 0 THEN div(CAST({0} AS numeric), CAST({1} AS numeric)) END",),
     ),
-    "like": Template("{0} LIKE {1} ESCAPE ''"),
-    ("to_int", Type.BOOL): Template("CAST(CAST({0} AS integer) AS bigint)"),
     ("to_int", Type.TEXT): Template(
         _narrow("{1}"),
         repeats=(0,),
@@ -93,61 +68,6 @@ _FUNCTIONS: Templates = {
     "read_timestamp": _read_day(
         _DAY + _TIME,
         "{2} + CAST(CASE WHEN {2} IS NOT NULL AND length({0}) > 10 THEN substr({0}, 12) ELSE '00:00' END AS time)",
-    ),
-    "year": _field("year"),
-    "quarter": _field("quarter"),
-    "month": _field("month"),
-    "day": _field("day"),
-    "day_of_week": _field("isodow"),
-    "hour": _field("hour"),
-    "week": _field("week"),
-    "day_of_year": _field("doy"),
-    "day_name": _named(DAY_NAMES, "isodow"),
-    "month_name": _named(MONTH_NAMES, "month"),
-    "days_between": Template("CAST({1} - {0} AS bigint)"),
-    "microseconds_between": Template("CAST((extract(epoch FROM {1}) - extract(epoch FROM {0})) * 1000000 AS bigint)"),
-    ("add_days", Type.DATE): _moved_days("{0} + {1}"),
-    ("add_days", Type.TIMESTAMP): _moved_days("{0} + make_interval(days => {1})"),
-    ("add_months", Type.DATE): _moved_months("CAST({0} + make_interval(months => {1}) AS date)"),
-    ("add_months", Type.TIMESTAMP): _moved_months("{0} + make_interval(months => {1})"),
-    "start_of_year": _start("year"),
-    "start_of_quarter": _start("quarter"),
-    "start_of_month": _start("month"),
-    "start_of_week": _start("week"),
-    "end_of_month": Template(
-        "CAST(date_trunc('month', CAST({0} AS timestamp)) + make_interval(months => 1, days => -1) AS date)"
-    ),
-    "trim": Template("btrim({0}, ' ')"),
-    "trim_left": Template("ltrim({0}, ' ')"),
-    "trim_right": Template("rtrim({0}, ' ')"),
-    "strip": Template("btrim({0}, {1})"),
-    "strip_left": Template("ltrim({0}, {1})"),
-    "strip_right": Template("rtrim({0}, {1})"),
-    "matches": Template("{0} ~ {1}"),
-    "extract": Template("CASE WHEN {0} IS NOT NULL THEN coalesce(substring({0} FROM {1}), '') END", repeats=(0,)),
-    # The text itself is left out where the result could be long, so that nothing long is ever made.
-    "replace": Template(
-        "replace(CASE WHEN length({2}) <= length({1})"
-        f" OR CAST(length({{0}}) AS bigint) * length({{2}}) <= {LONGEST_TEXT} THEN {{0}} END, {{1}}, {{2}})",
-        repeats=(0, 1, 2),
-    ),
-    "split_part": Template(
-        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN '' ELSE "
-        f"split_part({{0}}, {{1}}, CAST(greatest(least({{2}}, {_LONGEST}), -{_LONGEST}) AS integer)) END",
-        repeats=(0, 1, 2),
-    ),
-    "position": Template("CAST(strpos({0}, {1}) AS bigint)"),
-    "length": Template("CAST(length({0}) AS bigint)"),
-    "starts_with": Template("starts_with({0}, {1})"),
-    "ends_with": Template("right({0}, length({1})) = {1}", repeats=(1,)),
-    "contains": Template("strpos({0}, {1}) > 0"),
-    # From max(b, 1) up to, not including, b + max(c, 0), all held to positions that a text can have.
-    "substring": Template(
-        "CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN "
-        f"substr({{0}}, CAST(least(greatest({{1}}, 1), {_LONGEST}) AS integer), "
-        f"CAST(greatest(least(CAST({{1}} AS numeric) + greatest({{2}}, 0), {_LONGEST})"
-        f" - least(greatest({{1}}, 1), {_LONGEST}), 0) AS integer)) END",
-        repeats=(1, 2),
     ),
 }
 
@@ -198,6 +118,7 @@ class PostgresDialect(Dialect):
     ('SUM(CAST(x AS bigint))', '(CAST(x AS text) COLLATE "C")')
     """
 
+    name = "postgres"
     functions: ClassVar[Templates] = {
         **_FUNCTIONS,
         "upper_case": _in_case(UPPER),

@@ -10,7 +10,8 @@ stands behind the value of an earlier step, which is no constant, must not be on
 
 from __future__ import annotations
 
-from discreet.engines.sql.dialect import Template, Templates
+from discreet.engines.sql.dialect import Templates
+from discreet.plan.expressions.functions import Template
 from discreet.plan.model.types import Type
 
 DOUBLE = "double precision"
@@ -145,11 +146,6 @@ def _from_text() -> Template:
 # ---------------------------------------------------------------------------------------------------------- elementary
 
 
-def _gridded(text: str, domain: str = "") -> Template:
-    held = f"CASE WHEN {domain} THEN {{0}} END" if domain else "{0}"
-    return Template(text.replace("{0}", held), repeats=(0,) if domain else (), gridded=True)
-
-
 _ZERO_BELOW = -745.1332191019411  # the exponential of what lies below is less than half of the least double
 _LEAST_BELOW = -744.4401  # that of what lies between is the least double
 _NULL_ABOVE = 700.0  # above 2^1000, where results are NULL
@@ -178,7 +174,6 @@ def _powers() -> Template:
 
 
 _EXP = f"CASE WHEN {{0}} < {number(_ZERO_BELOW)} THEN 0 WHEN {{0}} < {number(_NULL_ABOVE)} THEN exp({{0}}) END"
-_LOG2 = f"ln({{0}}) / {number(0.6931471805599453)}"
 
 DOUBLES: Templates = {
     ("add", Type.FLOAT): _sum("+"),
@@ -189,8 +184,6 @@ DOUBLES: Templates = {
     "round": Template(
         f"trunc({{0}}) + CASE WHEN abs({{0}} - trunc({{0}})) >= {number(0.5)} THEN sign({{0}}) ELSE 0 END", repeats=(0,)
     ),
-    "floor": Template("floor({0})"),
-    "ceil": Template("ceil({0})"),
     ("to_int", Type.FLOAT): Template(
         f"CASE WHEN {{0}} >= {number(-(2.0**63))} AND {{0}} < {number(2.0**63)} THEN CAST(trunc({{0}}) AS bigint) END",
         repeats=(0,),
@@ -200,18 +193,7 @@ DOUBLES: Templates = {
         repeats=(0,),
     ),
     ("to_float", Type.TEXT): _from_text(),
-    "ln": _gridded("ln({0})", "{0} > 0"),
-    "log2": _gridded(_LOG2, "{0} > 0"),
-    "log10": _gridded("log({0})", "{0} > 0"),
-    "log": Template(
-        "CASE WHEN {0} > 0 AND {0} <> 1 AND {1} > 0 THEN ln({1}) / ln({0}) END", repeats=(0, 1), gridded=True
-    ),
     "exp": Template(_EXP, repeats=(0,), gridded=True),
     "power": _powers(),
-    "cube_root": _gridded("cbrt({0})"),
-    "asin": _gridded("asin({0})", "abs({0}) <= 1"),
-    "acos": _gridded("acos({0})", "abs({0}) <= 1"),
-    "atan2": _gridded(f"atan2({{0}} + {number(0)}, {{1}} + {number(0)})"),
-    **{name: _gridded(f"{name}({{0}})") for name in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")},
 }
 """The templates of what computes with doubles."""

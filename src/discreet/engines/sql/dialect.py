@@ -12,59 +12,15 @@ import datetime as dt
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from discreet.engines.base import FALSE, TRUE
 from discreet.errors import InternalError, InvalidParameter
-from discreet.plan.expressions.evaluation import LAST_DAY
-from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT
-from discreet.plan.expressions.letter_case import LOWER, UPPER
+from discreet.plan.expressions.functions import FUNCTIONS, Template
 from discreet.plan.model.types import Type
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """SQL with {0}, {1}, ... for arguments, {all} for all and {rest} for all but the first, separated by commas.
-
-    Args:
-        text: the template.
-        repeats: the arguments that stand in it more than once.
-        steps: values that are computed first and stand in it, and in later steps, as further arguments.
-        infinite: whether the result may be NaN or infinite, and is NULL then.
-        gridded: whether the result is rounded to the grid of elementary functions, NULL if it is not finite.
-    """
-
-    text: str
-    repeats: tuple[int, ...] = ()
-    steps: tuple[str, ...] = ()
-    infinite: bool = False
-    gridded: bool = False
-
 
 Strategy = Literal["suspects", "one_sort", "group_sort"]
 """How contributions are bounded: with work only where limits may bind (`contribution_bounds`), or by sorting."""
-
-
-def moved_days(sql: str, *, place: str, wide: str) -> Template:
-    """Returns a day or moment {0} moved by {1} days, written as `sql`, NULL outside the years 1 to 9999.
-
-    Args:
-        sql: the move by a 32-bit number {1} of days, which carries no day within these years out of range.
-        place: the day of {0}, counted from the first day of the year 1.
-        wide: the type of exact sums.
-    """
-    return _moved(sql, place, LAST_DAY - 1, wide)
-
-
-def moved_months(sql: str, *, place: str, wide: str) -> Template:
-    """Returns a day or moment {0} moved by {1} months; `place` is its month, otherwise as for `moved_days`."""
-    return _moved(sql, place, 9999 * 12 - 1, wide)
-
-
-def _moved(sql: str, place: str, last: int, wide: str) -> Template:
-    held = sql.replace("{1}", f"CAST(greatest(least({{1}}, {last + 1}), -{last + 1}) AS INTEGER)")
-    return Template(f"CASE WHEN CAST({place} AS {wide}) + {{1}} BETWEEN 0 AND {last} THEN {held} END", repeats=(0, 1))
 
 
 Extremes = Mapping[str, tuple[tuple[str, ...], str]]
@@ -106,8 +62,13 @@ class Dialect(ABC):
     `rank_numbers`, `by_code_points`, `normalised_id` and `is_id` mean to the bit what `row_choice` defines.
     """
 
-    functions: ClassVar[Templates]
-    """The templates of functions that it writes in its own way; they override the shared ones."""
+    name: ClassVar[str] = ""
+    """What the records of functions call it, where they spell a function for it."""
+
+    functions: ClassVar[Templates] = {}
+    """The templates of functions that rest on more than words, such as functions that its engine registers.
+
+    They override those of the records (`plan.expressions.functions`)."""
 
     types: ClassVar[Mapping[Type, str]]
     """Its types for ours."""
@@ -190,7 +151,12 @@ class Dialect(ABC):
     """Introduces a common table expression that is read anew where it is named."""
 
     def __init__(self) -> None:
-        self._templates = {**_shared(self), **self.functions}
+        recorded = {
+            function.name if kind is None else (function.name, kind): template
+            for function in FUNCTIONS.values()
+            for kind, template in function.templates(self.name, self).items()
+        }
+        self._templates = {**recorded, **_for_reading(self), **self.functions}
         known = {name if isinstance(name, str) else name[0] for name in self._templates}
         missing = FUNCTIONS.keys() - known
         if missing:
@@ -321,78 +287,13 @@ def _written(value: Any) -> str:
     return value.isoformat() if isinstance(value, dt.date) else repr(float(value))
 
 
-_SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def _translated(letters: Mapping[int, int]) -> str:
-    """Every letter as the table has it; the table stands in the text, which is long and understood everywhere."""
-    return f"translate({{0}}, '{''.join(map(chr, letters))}', '{''.join(map(chr, letters.values()))}')"
-
-
 def _words(words: tuple[str, ...]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-def _shared(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
-    """The templates that databases have in common, the three for reading included (`base.READS`)."""
-
-    def exact(text: str, condition: str = "") -> Template:
-        """Computed in wide numbers; where the condition does not hold, NULL."""
-        wide = text.replace("{0}", dialect.widen("{0}")).replace("{1}", dialect.widen("{1}"))
-        repeats = (1,) if condition else ()
-        if not dialect.narrow_repeats:
-            narrow = dialect.narrow(wide)
-            return Template(f"CASE WHEN {condition} THEN {narrow} END" if condition else narrow, repeats)
-        made = f"CASE WHEN {condition} THEN {wide} END" if condition else wide
-        return Template(dialect.narrow(f"{{{1 + ('{1}' in text)}}}"), repeats, (made,))
-
+def _for_reading(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
+    """The templates of two of the functions for reading (`base.READS`), which are no functions of a plan."""
     return {
-        ("add", Type.INT): exact("{0} + {1}"),
-        ("subtract", Type.INT): exact("{0} - {1}"),
-        ("multiply", Type.INT): exact("{0} * {1}"),
-        ("negate", Type.INT): exact("-{0}"),
-        ("absolute", Type.INT): exact("abs({0})"),
-        ("add", Type.FLOAT): Template("{0} + {1}", infinite=True),
-        ("subtract", Type.FLOAT): Template("{0} - {1}", infinite=True),
-        ("multiply", Type.FLOAT): Template("{0} * {1}", infinite=True),
-        ("negate", Type.FLOAT): Template("-{0}"),
-        ("absolute", Type.FLOAT): Template("abs({0})"),
-        "divide": Template("CASE WHEN {1} <> 0 THEN {0} / {1} END", repeats=(1,), infinite=True),
-        "modulo": exact("{0} % {1}", "{1} <> 0"),
-        "square_root": Template("sqrt(CASE WHEN {0} >= 0 THEN {0} END)", repeats=(0,)),
-        "greatest": Template("greatest({all})"),
-        "least": Template("least({all})"),
-        "equal": Template("{0} = {1}"),
-        "not_equal": Template("{0} <> {1}"),
-        "less": Template("{0} < {1}"),
-        "less_equal": Template("{0} <= {1}"),
-        "greater": Template("{0} > {1}"),
-        "greater_equal": Template("{0} >= {1}"),
-        "and": Template("{0} AND {1}"),
-        "or": Template("{0} OR {1}"),
-        "not": Template("NOT {0}"),
-        "is_null": Template("{0} IS NULL"),
-        "in": Template("{0} IN ({rest})"),
-        "if": Template("CASE WHEN {0} THEN {1} ELSE {2} END"),
-        "coalesce": Template("coalesce({all})"),
-        "null_if": Template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END", repeats=(0,)),
-        ("to_int", Type.INT): Template("{0}"),
-        ("to_float", Type.FLOAT): Template("{0}"),
-        ("to_float", Type.INT): Template(dialect.cast("{0}", Type.FLOAT)),
-        ("to_text", Type.TEXT): Template("{0}"),
-        "to_text": Template(dialect.cast("{0}", Type.TEXT)),
-        ("to_date", Type.DATE): Template("{0}"),
-        ("to_date", Type.TIMESTAMP): Template(dialect.cast("{0}", Type.DATE)),
-        ("to_timestamp", Type.DATE): Template(dialect.cast("{0}", Type.TIMESTAMP)),
-        ("to_timestamp", Type.TIMESTAMP): Template("{0}"),
-        "upper": Template(f"translate({{0}}, '{_SMALL}', '{_LARGE}')"),
-        "lower": Template(f"translate({{0}}, '{_LARGE}', '{_SMALL}')"),
-        "upper_case": Template(_translated(UPPER)),
-        "lower_case": Template(_translated(LOWER)),
-        "length": Template("length({0})"),
-        "concat": Template(
-            f"CASE WHEN length({{0}}) + length({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END", repeats=(0, 1)
-        ),
         "read_bool": Template(
             f"CASE WHEN {{0}} IN ({_words(TRUE)}) THEN TRUE WHEN {{0}} IN ({_words(FALSE)}) THEN FALSE END",
             repeats=(0,),

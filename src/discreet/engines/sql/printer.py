@@ -18,11 +18,12 @@ from typing import Any
 from typing import Literal as Choice
 
 from discreet.engines.base import read_as
-from discreet.engines.sql.dialect import Dialect, Template
+from discreet.engines.sql.dialect import Dialect
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
-from discreet.plan.expressions.elementary import LARGEST, SPLITTER
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
+from discreet.plan.expressions.functions import Template
+from discreet.plan.expressions.functions.elementary import LARGEST, SPLITTER
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type

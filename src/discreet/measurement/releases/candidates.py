@@ -21,11 +21,10 @@ from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law
 from discreet.mechanisms.ranks import Contribution, Pieces, pieces, priced, total
 from discreet.noise import Bits, choose_exponential
-from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.group_keys import values
-from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.nodes import Expression, Literal, Value, columns
 from discreet.plan.model.readings import Groups, Split
 from discreet.plan.model.schema import TableSchema

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import Grid
-from discreet.plan.analysis.function_bounds import is_whole
-from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type

@@ -19,9 +19,8 @@ from discreet.mechanisms.base import CONFIDENCE, Law
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import FARTHEST, Pick, Target
 from discreet.mechanisms.value_counts import Histogram, Key, Look, Span
-from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Groups, Only, Reading, Split
 from discreet.plan.model.schema import TableSchema

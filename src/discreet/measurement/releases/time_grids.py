@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS, Steps
-from discreet.plan.analysis.function_bounds import DAY
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.plan.expressions.functions import LAST_DAY
+from discreet.plan.expressions.functions.dates import DAY
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type

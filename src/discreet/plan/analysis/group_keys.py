@@ -17,11 +17,11 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from discreet.plan.analysis.function_bounds import is_whole
-from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.analysis.value_sets import ValueSet, possible
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.evaluation import DAY_NAMES, DAYS, LAST_DAY, MONTH_NAMES, evaluate
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
 from discreet.plan.expressions.interval_arithmetic import Span
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns, parts_of
 from discreet.plan.model.schema import ColumnSchema, TableSchema
@@ -127,8 +127,8 @@ def _values(expression: Expression, schema: TableSchema) -> Values | None:
         found = _shaped(expression, schema)
     if found is None:
         found = _tried(expression, schema, bounded=True)
-    if found is None and isinstance(expression, Call) and expression.function in _NAMES:
-        found = (*_NAMES[expression.function], None)
+    if found is None and isinstance(expression, Call) and FUNCTIONS[expression.function].values:
+        found = (*FUNCTIONS[expression.function].values, None)
     if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
         found = _combined(expression, schema)
     return _between(expression, schema) if found is None else found
@@ -142,9 +142,6 @@ def _shaped(expression: Call, schema: TableSchema) -> Values | None:
     if expression.type is Type.BOOL:
         return (False, True) if expression.function == "is_null" else (False, True, None)
     return None
-
-
-_NAMES: dict[str, tuple[str, ...]] = {"day_name": DAY_NAMES, "month_name": MONTH_NAMES}
 
 
 def _combined(expression: Call, schema: TableSchema) -> Values | None:
@@ -199,18 +196,16 @@ def _is_present(column: Column, schema: TableSchema) -> bool:
     return known is not None and known.present
 
 
-_OF_DAYS = frozenset(DAYS) - {"hour", "days_between", "microseconds_between", "add_days", "add_months"} | {"to_date"}
-
-
 def _moments(column: Column, expression: Expression, schema: TableSchema) -> Values | None:
     """One moment of each day within bounds, or of each hour, if an expression tells no more of a moment than that."""
     around = [part for part in parts_of(expression) if isinstance(part, Call) and column in part.arguments]
-    if any(part.function not in _OF_DAYS and part.function != "hour" for part in around) or column == expression:
+    told = {FUNCTIONS[part.function].calendar.within for part in around}
+    if told & {None, "minute"} or column == expression:
         return None
     days = _between(Call("to_date", (column,), Type.DATE), schema)
     if days is None:
         return None
-    hours = range(24) if any(part.function == "hour" for part in around) else (0,)
+    hours = range(24) if "hour" in told else (0,)
     found = [dt.datetime.combine(day, dt.time(hour)) for day in days if isinstance(day, dt.date) for hour in hours]
     return tuple(found)
 
@@ -238,8 +233,8 @@ def _days(expression: Expression, whole: range) -> list[dt.date]:
     Such a day is its own: the first day of the month of a first day is that day.
     """
     days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST_DAY + 1)))
-    named = expression.function if isinstance(expression, Call) else ""
-    own = DAYS[named] if named.startswith("start_of_") or named == "end_of_month" else None
+    record = FUNCTIONS[expression.function] if isinstance(expression, Call) else None
+    own = None if record is None or record.calendar.within is None else record.compute
     return [day for day in days if own is None or own(day) == day]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from discreet.plan.analysis.relation_schema import Schemas, public_origin
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Relation, Value, columns
 from discreet.plan.model.types import Type
 
@@ -21,29 +22,19 @@ MOST_VALUES = 500
 Decide = Callable[[Column, Sequence[Column]], Expression | None]
 """Writes a column in terms of others, where a public table tells how; None where it does not."""
 
-_OF_A_DAY = (
-    *("year", "quarter", "month", "week", "day", "day_of_year", "day_of_week", "day_name", "month_name"),
-    *("start_of_year", "start_of_quarter", "start_of_month", "start_of_week", "end_of_month"),
-)
-_OF_A_QUARTER = ("year", "quarter", "start_of_year")
-_OF_A_MONTH = (*_OF_A_QUARTER, "month", "month_name", "start_of_quarter", "start_of_month", "end_of_month")
-_ALIKE: Mapping[str, tuple[str, ...]] = {
-    "to_date": _OF_A_DAY,
-    "start_of_month": _OF_A_MONTH,
-    "end_of_month": _OF_A_MONTH,
-    "start_of_quarter": _OF_A_QUARTER,
-    "start_of_year": ("year",),
-    "start_of_week": ("week",),
+_LONGER: Mapping[str, tuple[str, ...]] = {
+    "day": ("day", "week", "month", "quarter", "year"),
+    "week": ("week",),
+    "month": ("month", "quarter", "year"),
+    "quarter": ("quarter", "year"),
+    "year": ("year",),
 }
-"""For a function of a day, those others that are the same of its result as of the day."""
+"""For a period, those that hold all of it, itself among them: a week may lie in two months."""
 
 _YEAR = [dt.date(2024, month, 1) for month in range(1, 13)]
 _WEEK = [dt.date(2024, 1, day) for day in range(1, 8)]  # from a Monday on
-_CYCLES: tuple[tuple[frozenset[str], Sequence[dt.date]], ...] = (
-    (frozenset(("month", "month_name", "quarter")), _YEAR),
-    (frozenset(("day_of_week", "day_name")), _WEEK),
-)
-"""Functions of a day that have one value for all days of a month of the year, or of the week, and a day of each."""
+_CYCLES: Mapping[str, Sequence[dt.date]] = {"year": _YEAR, "week": _WEEK}
+"""A day of each month of the year, and of each day of the week."""
 
 
 def decided(expression: Expression, keys: Sequence[Expression], public: Decide) -> Expression | None:
@@ -75,34 +66,35 @@ def decided(expression: Expression, keys: Sequence[Expression], public: Decide) 
 
 
 def _of_a_day(expression: Call, keys: Iterable[Expression]) -> Expression | None:
-    """A function of a day as one of what a key is of the same day."""
+    """A function of a day as one of what a key is of the same day: the key is a day of the same period."""
+    within = FUNCTIONS[expression.function].calendar.within
     for key in keys:
-        same = isinstance(key, Call) and key.arguments == expression.arguments
-        if same and isinstance(key, Call) and expression.function in _ALIKE.get(key.function, ()):
+        same = isinstance(key, Call) and key.arguments == expression.arguments and key.type is Type.DATE
+        if same and isinstance(key, Call) and within in _LONGER.get(FUNCTIONS[key.function].calendar.within or "", ()):
             return call(expression.function, key)
     return None
 
 
 def _of_a_cycle(expression: Call, keys: Iterable[Expression]) -> Expression | None:
     """A function of a month of the year, or of a day of the week, looked up by a key that tells which."""
-    day = expression.arguments[0]
-    for functions, days in _CYCLES:
-        if expression.function not in functions or len(expression.arguments) != 1:
-            continue
-        for key in keys:
-            if _tells(key, day, functions):
-                pairs = [(_of(key, day, each), _of(expression, day, each)) for each in days]
-                if (found := looked_up(key, pairs, expression.type)) is not None:
-                    return found
+    cycle = FUNCTIONS[expression.function].calendar.cycle
+    if cycle is None:
+        return None
+    (day,) = expression.arguments
+    for key in keys:
+        if _tells(key, day, cycle):
+            pairs = [(_of(key, day, each), _of(expression, day, each)) for each in _CYCLES[cycle]]
+            if (found := looked_up(key, pairs, expression.type)) is not None:
+                return found
     return None
 
 
-def _tells(key: Expression, day: Expression, functions: frozenset[str]) -> bool:
-    """Whether a key reads a day through some functions alone."""
-    if isinstance(key, Call) and key.function in functions and key.arguments == (day,):
+def _tells(key: Expression, day: Expression, cycle: str) -> bool:
+    """Whether a key reads a day through functions of a cycle alone."""
+    if isinstance(key, Call) and FUNCTIONS[key.function].calendar.cycle == cycle and key.arguments == (day,):
         return True
     parts = key.arguments if isinstance(key, Call) else ()
-    return bool(parts) and all(isinstance(part, Literal) or _tells(part, day, functions) for part in parts)
+    return bool(parts) and all(isinstance(part, Literal) or _tells(part, day, cycle) for part in parts)
 
 
 def _of(expression: Expression, day: Expression, value: dt.date) -> Value:

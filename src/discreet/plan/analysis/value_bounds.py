@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, singledispatch
-from operator import add, mul, sub, truediv
-from typing import Any
 
 from discreet.exact import float_above
-from discreet.plan.analysis.elementary_bounds import ELEMENTARY_RULES, LOGARITHMS
-from discreet.plan.analysis.function_bounds import DAY_RULES, as_day, is_whole, root
-from discreet.plan.expressions.evaluation import day_number
+from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
+from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.elementary import LOGARITHMS
+from discreet.plan.expressions.functions.record import Rounding
 from discreet.plan.expressions.interval_arithmetic import (
     EMPTY,
     EVERYTHING,
@@ -25,9 +24,7 @@ from discreet.plan.expressions.interval_arithmetic import (
     INT_LOW,
     End,
     Span,
-    greatest,
     hull,
-    least,
 )
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.nodes import columns as named
@@ -184,6 +181,23 @@ def _declared(declared: Bounds | None) -> Span:
     return EVERYTHING if declared is None else Span(declared.low, declared.high)
 
 
+def is_whole(expression: Expression) -> bool:
+    """Tells whether every value of an expression is a whole number, as its shape alone tells.
+
+    >>> is_whole(Call("floor", (Literal(2.5, Type.FLOAT),), Type.FLOAT))
+    True
+    """
+    if expression.type is Type.INT:
+        return True
+    if isinstance(expression, Literal):
+        return expression.value is None or (isinstance(expression.value, float) and expression.value.is_integer())
+    if not isinstance(expression, Call) or expression.type is not Type.FLOAT:
+        return False
+    rounding = FUNCTIONS[expression.function].rounding
+    values = expression.arguments[1:] if expression.function == "if" else expression.arguments
+    return rounding is Rounding.WHOLE or (rounding is Rounding.KEPT and all(is_whole(part) for part in values))
+
+
 @singledispatch
 def span(expression: Expression, columns: Spans) -> Span:
     """Computes an interval that holds every value of an expression of numbers, given one for each column.
@@ -212,7 +226,7 @@ def _(expression: Literal, columns: Spans) -> Span:
 
 @span.register
 def _(expression: Call, columns: Spans) -> Span:
-    rule = _RULES.get(expression.function)
+    rule = FUNCTIONS[expression.function].bounds
     if rule is None or expression.type not in _MEASURED:
         return EVERYTHING
     shaped = _SHAPED.get(expression.function)
@@ -224,7 +238,7 @@ def _(expression: Call, columns: Spans) -> Span:
 
 def applied(expression: Call, spans: Sequence[Span]) -> Span:
     """Computes an interval that holds every value of a function, given one for each of its arguments."""
-    rule = _RULES.get(expression.function)
+    rule = FUNCTIONS[expression.function].bounds
     if rule is None or expression.type not in _MEASURED:
         return EVERYTHING
     if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
@@ -237,11 +251,16 @@ def _as_int(found: Span) -> Span:
     return found.within(INT_LOW, INT_HIGH) if found.is_bounded else found
 
 
+def _as_day(found: Span) -> Span:
+    """What is surely within the years 1 to 9999; an unbounded day stays unbounded."""
+    return found.within(Fraction(1), Fraction(LAST_DAY + 1)) if found.is_bounded else found
+
+
 _AS: dict[Type, Callable[[Span], Span]] = {
     Type.FLOAT: Span.as_floats,
     Type.INT: _as_int,
-    Type.DATE: as_day,
-    Type.TIMESTAMP: as_day,
+    Type.DATE: _as_day,
+    Type.TIMESTAMP: _as_day,
 }
 _MEASURED = frozenset(_AS)
 
@@ -290,7 +309,8 @@ def _logarithm(expression: Call, columns: Spans) -> Span | None:
     (value,) = expression.arguments
     if any(column.name.startswith("#") for column in named(value)) or not is_whole(value):
         return None
-    return _RULES[expression.function]([span(value, columns).within(Fraction(1), math.inf)])
+    rule = FUNCTIONS[expression.function].bounds
+    return None if rule is None else rule([span(value, columns).within(Fraction(1), math.inf)])
 
 
 _LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
@@ -303,93 +323,3 @@ _SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
     **dict.fromkeys(LOGARITHMS - {"log"}, _logarithm),
 }
 """Rules that look at the arguments themselves, not at their spans alone; None leaves it to the plain rule."""
-
-Rule = Callable[[Sequence[Span]], Span]
-
-
-def _pair(operation: Callable[[Any, Any], Any]) -> Rule:
-    return lambda spans: operation(spans[0], spans[1])
-
-
-def _mapped(monotone: Callable[[Fraction], int | Fraction]) -> Rule:
-    return lambda spans: spans[0].map(monotone)
-
-
-def _between(low: int, high: int) -> Rule:
-    return lambda _: Span(Fraction(low), Fraction(high))
-
-
-def _half_away(value: Fraction) -> int:
-    return math.floor(value + Fraction(1, 2)) if value >= 0 else -math.floor(-value + Fraction(1, 2))
-
-
-def _integer_divide(spans: Sequence[Span]) -> Span:
-    """Towards zero, by a whole number that is not zero: never further from zero than the dividend."""
-    exact = spans[0] / spans[1]
-    return exact.map(math.trunc) if exact.is_bounded else hull([spans[0], -spans[0]])
-
-
-def _modulo(spans: Sequence[Span]) -> Span:
-    """The sign of the dividend, and smaller in size than dividend and divisor."""
-    dividend, largest = spans[0], abs(spans[1]).high - 1
-    if dividend.is_empty or spans[1].is_empty:
-        return EMPTY
-    same = _same_quotient(dividend, spans[1])
-    if same is not None:
-        return same
-    return Span(
-        max(min(dividend.low, Fraction(0)), -max(largest, Fraction(0))),
-        min(max(dividend.high, Fraction(0)), max(largest, Fraction(0))),
-    )
-
-
-def _same_quotient(dividend: Span, divisor: Span) -> Span | None:
-    """Remainders of numbers between two multiples of one divisor: they grow with the number."""
-    if not dividend.is_bounded or not divisor.is_bounded or divisor.low != divisor.high or divisor.low == 0:
-        return None
-    by, low, high = Fraction(divisor.low), Fraction(dividend.low), Fraction(dividend.high)
-    quotient = math.trunc(low / by)
-    if low < 0 < high or math.trunc(high / by) != quotient:
-        return None
-    return Span(low - by * quotient, high - by * quotient)
-
-
-def _coalesce(spans: Sequence[Span]) -> Span:
-    """Arguments after one that is never NULL do not count."""
-    sure = next((i for i, s in enumerate(spans) if not s.nullable), len(spans) - 1)
-    around = hull(spans[: sure + 1])
-    return Span(around.low, around.high, nullable=all(s.nullable for s in spans))
-
-
-_RULES: dict[str, Rule] = {
-    "add": _pair(add),
-    "subtract": _pair(sub),
-    "multiply": _pair(mul),
-    "divide": _pair(truediv),
-    "integer_divide": _integer_divide,
-    "modulo": _modulo,
-    "negate": lambda spans: -spans[0],
-    "absolute": lambda spans: abs(spans[0]),
-    "round": _mapped(_half_away),
-    "floor": _mapped(math.floor),
-    "ceil": _mapped(math.ceil),
-    "greatest": greatest,
-    "least": least,
-    "if": lambda spans: hull(spans[1:]),
-    "coalesce": _coalesce,
-    "null_if": lambda spans: Span(spans[0].low, spans[0].high),
-    "to_int": _mapped(math.trunc),
-    "round_to_int": _mapped(round),
-    "to_float": _mapped(Fraction),
-    "square_root": root,
-    **ELEMENTARY_RULES,
-    **DAY_RULES,
-    "week": _between(1, 53),
-    "day_of_year": _between(1, 366),
-    "quarter": _between(1, 4),
-    "month": _between(1, 12),
-    "day": _between(1, 31),
-    "day_of_week": _between(1, 7),
-    "hour": _between(0, 23),
-    "length": lambda _: EVERYTHING,
-}

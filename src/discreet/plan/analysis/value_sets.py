@@ -11,13 +11,15 @@ import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache, reduce, singledispatch
 from itertools import product
 
 from discreet.plan.analysis.value_bounds import applied, span
-from discreet.plan.expressions.evaluation import LAST_DAY, day_number, evaluate
-from discreet.plan.expressions.interval_arithmetic import EMPTY, EVERYTHING, INT_HIGH, INT_LOW, Span, hull
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.record import Nulls
+from discreet.plan.expressions.interval_arithmetic import EMPTY, EVERYTHING, Span, hull
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.types import Type
 
@@ -255,54 +257,10 @@ _SHAPED: Mapping[str, Callable[[str, Sequence[ValueSet]], ValueSet]] = {
 
 
 def _may_be_null(expression: Call, parts: Sequence[ValueSet], around: Span) -> bool:
-    """Whether a function may be NULL: of those that are named here, by their arguments; of all others, it may."""
-    if expression.function in ("greatest", "least"):
+    """Whether a function may be NULL, by its record: because of its arguments, or although they all have a value."""
+    record = FUNCTIONS[expression.function]
+    if record.nulls is Nulls.ALL:
         return all(part.nullable for part in parts)
     if any(part.nullable for part in parts):
         return True
-    sure = _SURE.get(expression.function)
-    return expression.function not in _PRESENT if sure is None else not sure(expression, parts, around)
-
-
-def _is_inside(expression: Call, _: Sequence[ValueSet], around: Span) -> bool:
-    """No number or day is too large for its type: what would be is cut off at the type's ends, and meets them."""
-    if not around.is_bounded or any(part.type is Type.TEXT for part in expression.arguments):
-        return False
-    low, high = _ENDS.get(expression.type, (-math.inf, math.inf))
-    return low < around.low <= around.high < high
-
-
-def _is_divided(expression: Call, parts: Sequence[ValueSet], around: Span) -> bool:
-    by = parts[1].span
-    return not by.low <= 0 <= by.high and _is_inside(expression, parts, around)
-
-
-_ENDS: Mapping[Type, tuple[Fraction, Fraction]] = {
-    Type.INT: (INT_LOW, INT_HIGH),
-    Type.DATE: (Fraction(1), Fraction(LAST_DAY)),
-    Type.TIMESTAMP: (Fraction(1), Fraction(LAST_DAY)),
-}
-_COMPUTED_NAMES = (
-    *("add", "subtract", "multiply", "negate", "absolute", "round", "floor", "ceil"),
-    *("to_int", "round_to_int", "to_float", "add_days", "add_months", "start_of_week"),
-)
-_SURE: Mapping[str, Callable[[Call, Sequence[ValueSet], Span], bool]] = {
-    **dict.fromkeys(_COMPUTED_NAMES, _is_inside),
-    **dict.fromkeys(("divide", "integer_divide", "modulo"), _is_divided),
-    "square_root": lambda _, parts, around: parts[0].span.low >= 0 and around.is_bounded,
-    "to_date": lambda expression, *_: expression.arguments[0].type is not Type.TEXT,
-}
-"""For functions that are NULL of some arguments that are not: whether these surely are none of them."""
-
-_PRESENT = frozenset(
-    (
-        *("and", "or", "not", "like", "matches", "extract", "starts_with", "ends_with", "contains"),
-        *("to_text", "length", "position"),
-        *("year", "quarter", "month", "day", "day_of_week", "day_of_year", "week", "hour", "day_name", "month_name"),
-        *("days_between", "microseconds_between", "to_timestamp"),
-        *("start_of_year", "start_of_quarter", "start_of_month", "end_of_month"),
-        *("upper", "lower", "upper_case", "lower_case", "strip", "strip_left", "strip_right"),
-        *("trim", "trim_left", "trim_right", "substring", "split_part"),
-    )
-)
-"""Functions that are NULL only where an argument is."""
+    return record.present is None or not record.present(expression, [part.span for part in parts], around)

@@ -20,28 +20,8 @@ from discreet.plan.model.types import Type
 NULL = Literal(None, Type.BOOL)
 """NULL before its place gives it a type; compared by identity."""
 
-_SYMBOLS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "integer_divide": "//",
-    "modulo": "%",
-    "equal": "=",
-    "not_equal": "<>",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "negate": "-",
-    "absolute": "ABS",
-    "null_if": "NULLIF",
-    "is_null": "IS NULL",
-    "if": "CASE",
-}
 _ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
 _COMPARISONS = ("equal", "not_equal", *_ORDERINGS)
-_ALIKE = {*_COMPARISONS, "add", "subtract", "multiply", "greatest", "least", "in", "coalesce", "null_if"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 
@@ -80,7 +60,7 @@ def _placed(function: str, arguments: Sequence[Expression]) -> list[Expression]:
         return [*_first_kind(function, arguments[:1]), *alike(arguments[1:])]
     if function in _COMPARISONS or function == "in":
         arguments = _unquoted(arguments)
-    return alike(arguments) if function in _ALIKE else _first_kind(function, arguments)
+    return alike(arguments) if FUNCTIONS[function].alike else _first_kind(function, arguments)
 
 
 def _unquoted(arguments: Sequence[Expression]) -> Sequence[Expression]:
@@ -178,20 +158,7 @@ def _six_digits(text: str) -> str:
 
 def _misfit(function: str, given: Sequence[Expression]) -> Mismatch:
     kinds = " and ".join(dict.fromkeys(argument.type.value for argument in given))
-    name = _SYMBOLS.get(function, function.upper())
     like = "{since}" if any(argument.type.is_time for argument in given) else "{filtered}"
-    advice = _ADVICE.get(function, f"Convert one side with CAST, or compare like with like: {like}.")
-    return Mismatch(f"{name} does not take {kinds}.", advice)
-
-
-_ADVICE = {
-    "and": "AND joins conditions: {filtered}.",
-    "or": "OR joins conditions: {filtered}.",
-    "not": "NOT takes a condition: {filtered}.",
-    "in": "IN takes whole numbers, texts or dates of the column's type; for other numbers use BETWEEN: {filtered}.",
-    "modulo": "% takes whole numbers; write CAST(x AS INT): {filtered}.",
-    "integer_divide": "// takes whole numbers; write CAST(x AS INT): {filtered}.",
-    "to_text": "Only whole numbers, dates and truth values become text; write CAST(x AS INT) first: {grouped}.",
-    "to_date": "Only timestamps and texts become dates: {grouped}.",
-    "hour": "HOUR takes a timestamp; a date has none: {grouped}.",
-}
+    record = FUNCTIONS[function]
+    advice = record.advice or f"Convert one side with CAST, or compare like with like: {like}."
+    return Mismatch(f"{record.shown} does not take {kinds}.", advice)
