@@ -126,9 +126,10 @@ class _Module:
     def _advice(self) -> Iterator[HintText]:
         """What records of functions advise where types do not fit (`calls._misfit`)."""
         for call in ast.walk(self.tree):
-            given = call.keywords if isinstance(call, ast.Call) and _name(call.func) == "Function" else []
-            for text in (text for word in given if word.arg == "advice" for text in self._texts(word.value, self.tree)):
-                yield HintText(self.file, call.lineno, (f"{GAP} does not take {GAP}.",), text)
+            if isinstance(call, ast.Call) and _name(call.func) == "Function":
+                given = [word.value for word in call.keywords if word.arg == "advice"]
+                for text in (text for value in given for text in self._texts(value, self.tree)):
+                    yield HintText(self.file, call.lineno, (f"{GAP} does not take {GAP}.",), text)
 
     def _pairs(self, function: ast.FunctionDef) -> Iterator[HintText]:
         for node in ast.walk(function):
