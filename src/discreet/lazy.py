@@ -55,7 +55,7 @@ EXTRAS = {
     "altair": "report",
     "fastapi": "service",
     "grpc": "spark",
-    "jinja2": "service",
+    "jinja2": "report",
     "joserfc": "service",
     "pandas": "frames",
     "polars": "frames",

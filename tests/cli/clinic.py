@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
@@ -61,3 +63,15 @@ def write(folder: Path, toml: str = TOML) -> None:
     """Puts the clinic's files into a folder."""
     (folder / "visits.csv").write_text(CSV)
     (folder / "discreet.toml").write_text(toml)
+
+
+def told_budget(account: str = "patients") -> dict[str, Any]:
+    """What `discreet budget --json` says of an account; people and projects by their names."""
+    (told,) = [one for one in json.loads(run("budget", "--json").out)["budgets"] if one["account"] == account]
+    return {**told, **{kind: {one["name"]: one for one in told[kind]} for kind in ("people", "projects")}}
+
+
+def told_history(*arguments: str) -> list[dict[str, Any]]:
+    """The entries of `discreet history --json`."""
+    found: list[dict[str, Any]] = json.loads(run("history", "--json", *arguments).out)["entries"]
+    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shutil
 from pathlib import Path
 
@@ -15,15 +14,10 @@ from discreet import count
 from discreet.cli import app
 from discreet.curator import Curator
 from discreet.ledger import Book, is_anchored
-from tests.cli.clinic import COUNT, TOML, run, write
+from tests.cli.clinic import COUNT, TOML, run, told_budget, told_history, write
 
 OLDER = f"{COUNT} WHERE age > 30"
 CAPPED = f'{TOML}\n[analysts.ana.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n'
-
-
-def history() -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(run("history", "--json").out)
-    return found
 
 
 def test_budget_tells_everybodys_cap_and_spending(clinic: Path) -> None:
@@ -31,15 +25,13 @@ def test_budget_tells_everybodys_cap_and_spending(clinic: Path) -> None:
     assert run("appoint", "sue", "--account", "patients", "--role", "steward").code == 0
     assert run("allot", "asthma", "patients", "--epsilon", "0.3", "--delta", "1e-8").code == 0
     assert run("ask", COUNT, "--epsilon", "0.2", "--analyst", "ana", "--project", "asthma").code == 0
-    told = json.loads(run("budget", "--json").out)["patients"]
-    assert told["spent"] == {"epsilon": "1/5"}
-    assert told["analysts"]["ana"]["cap"] == {"epsilon": "1/2", "delta": "1/10000000"}
-    assert (told["analysts"]["ana"]["spent"], told["analysts"]["ana"]["remaining"]) == (
-        {"epsilon": "1/5"},
-        {"epsilon": "3/10"},
-    )
-    assert (told["analysts"]["sue"]["role"], told["analysts"]["sue"]["cap"]) == ("steward", None)
-    assert (told["projects"]["asthma"]["remaining"], told["listed"]) == ({"epsilon": "1/10"}, True)
+    told = told_budget()
+    ana, sue = told["people"]["ana"], told["people"]["sue"]
+    assert told["balance"]["spent"] == {"text": "epsilon=0.2", "epsilon": "1/5"}
+    assert ana["cap"] == {"text": "epsilon=0.5, delta=1e-07", "epsilon": "1/2", "delta": "1/10000000"}
+    assert (ana["spent"]["epsilon"], ana["remaining"]["epsilon"]) == ("1/5", "3/10")
+    assert (sue["role"], sue["cap"]) == ("steward", None)
+    assert (told["projects"]["asthma"]["remaining"]["epsilon"], told["listed"]) == ("1/10", True)
     shown = run("budget", "--account", "patients").out
     for words in ("ana", "epsilon=0.5, delta=1e-07", "epsilon=0.3", "asthma", "as the account", "lifetime"):
         assert words in shown
@@ -70,8 +62,8 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     assert "'sue' was without a role and is steward on the whole book" in run("appoint", "sue", "--role", "steward").out
     assert run("allot", "flu", "patients", "--epsilon", "0.1", "--delta", "1e-9", "--by", "sue").code == 0
     kinds = ["amend", "amend", "charge", "answer", "renew", "unlock", "appoint", "appoint", "appoint", "allot"]
-    assert [entry["kind"] for entry in history()][3:] == kinds
-    assert history()[-1]["who"] == "sue"
+    assert [entry["entry"] for entry in told_history()][3:] == kinds
+    assert told_history()[-1]["who"] == "sue"
     assert "allot to project flu, cap epsilon=0.1, delta=1e-09" in run("history").out
     assert run("verify").code == 0
 
@@ -119,7 +111,7 @@ def test_what_the_file_says_is_changed_in_the_file(folder: Path) -> None:
     assert run("verify").out == before
     write(folder, CAPPED.replace('"0.5"', '"0.9"'))
     assert run("protect").code == 0
-    assert json.loads(run("budget", "--json").out)["patients"]["analysts"]["ana"]["cap"]["epsilon"] == "9/10"
+    assert told_budget()["people"]["ana"]["cap"]["epsilon"] == "9/10"
     assert run("appoint", "ben", "--account", "patients").code == 0  # nobody whom the file names
     assert run("ask", COUNT, "--epsilon", "0.1", "--analyst", "ben").code == 0
 
@@ -128,14 +120,14 @@ def test_what_the_file_says_is_changed_in_the_file(folder: Path) -> None:
 def test_history_has_the_question_as_it_was_asked() -> None:
     sql = "SELECT COUNT(*)   AS n\nFROM visits WHERE ward = :ward -- mine"
     assert run("ask", sql, "--parameter", "ward=A", "--epsilon", "0.25").code == 0
-    (charge,) = [entry for entry in history() if entry["kind"] == "charge"]
+    (charge,) = [entry for entry in told_history() if entry["entry"] == "charge"]
     assert charge["sql"] == f"{sql} -- ward = 'A'"
     assert charge["what"] == "charge SELECT COUNT(*) AS n FROM visits WHERE ward = :ward -- mine -- ward = 'A'"
     rows = list(csv.DictReader(io.StringIO(run("history", "--csv").out)))
     assert [row["kind"] for row in rows] == ["anchor", "open", "attach", "charge", "answer"]
     assert (rows[3]["epsilon"], rows[3]["who"]) == ("1/4", "owner")
     assert run("history", "--since", "1d").out == run("history").out
-    assert json.loads(run("history", "--json", "--since", "2999-01-01").out) == []
+    assert told_history("--since", "2999-01-01") == []
 
 
 def test_a_question_built_in_python_is_told_in_a_few_words(clinic: Path) -> None:
@@ -176,7 +168,7 @@ def test_a_plain_copy_of_an_old_book_is_noticed_by_every_command(clinic: Path) -
     run("ask", COUNT, "--epsilon", "0.1")
     shutil.copy(clinic / "clinic.ledger", clinic / "old")
     run("ask", OLDER, "--epsilon", "0.2")
-    true = json.loads(run("budget", "--json").out)["patients"]["remaining"]
+    true = told_budget()["balance"]["remaining"]
     shutil.copy(clinic / "old", clinic / "clinic.ledger")
     for command in (
         ["budget"],
@@ -194,7 +186,8 @@ def test_a_plain_copy_of_an_old_book_is_noticed_by_every_command(clinic: Path) -
         assert refused.code == 5, command
     assert "2 entries are missing" in run("budget").err
     assert run("restore", "clinic.ledger", "--accept-loss").code == 0
-    assert json.loads(run("budget", "--json").out)["patients"]["remaining"] == true == {"epsilon": "17/10"}
+    assert told_budget()["balance"]["remaining"] == true
+    assert true["epsilon"] == "17/10"
     assert run("verify").code == 0
 
 

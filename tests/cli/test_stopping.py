@@ -18,7 +18,7 @@ from discreet.engines import DuckDB
 from discreet.ledger import Book
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.progress import told_to
-from tests.cli.clinic import COUNT, run
+from tests.cli.clinic import COUNT, run, told_budget
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -53,7 +53,7 @@ def test_a_stopped_question_names_its_key(monkeypatch: pytest.MonkeyPatch) -> No
     key = KEY.findall(stopped.err)
     answered = json.loads(run("ask", COUNT, *CHEAP, "--key", *key, "--json").out)
     assert (answered["cost"], answered["replayed"]) == ({"epsilon": "1/4"}, False)
-    assert json.loads(run("budget", "--json").out)["patients"]["spent"] == {"epsilon": "1/4"}
+    assert told_budget()["balance"]["spent"]["epsilon"] == "1/4"
     assert "interrupt of entry" in run("history").out
 
 
@@ -143,5 +143,5 @@ def test_a_real_signal_stops_an_endless_question(tmp_path: Path, monkeypatch: py
     (tmp_path / "t.csv").write_text("person,x\n" + "1,5\n" * 10)
     key = KEY.findall(err)
     assert run("ask", SUM, "--epsilon", "0.5", "--key", *key).code == 0
-    assert json.loads(run("budget", "--json").out)["t"]["spent"] == {"epsilon": "1/2"}
+    assert told_budget("t")["balance"]["spent"]["epsilon"] == "1/2"
     assert run("verify").code == 0

@@ -16,7 +16,7 @@ from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
-from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
+from tests.cli.clinic import BY_WARD, COUNT, TOML, run, told_budget, told_history, write
 
 
 def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: py
     explained = run("explain", BY_WARD, "--epsilon", "0.25")
     assert explained.code == 0
     assert "epsilon=0.25; remaining on account 'patients': epsilon=2" in explained.out
-    assert json.loads(run("budget", "--json").out)["patients"]["spent"]["epsilon"] == "0/1"
+    assert told_budget()["balance"]["spent"]["epsilon"] == "0/1"
 
     answered = run("ask", BY_WARD, "--epsilon", "0.25")
     assert answered.code == 0
@@ -62,7 +62,7 @@ def test_several_questions_are_one_charge() -> None:
     both = run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--key", "k")
     assert both.code == 0
     assert both.out.count("Cost: epsilon=0.5") == 2
-    assert json.loads(run("budget", "--json").out)["patients"]["spent"]["epsilon"] == "1/2"
+    assert told_budget()["balance"]["spent"]["epsilon"] == "1/2"
     Path("questions.sql").write_text(f"{COUNT};\n-- and by ward\n{BY_WARD};\n")
     again = run("ask", "--file", "questions.sql", "--epsilon", "0.5", "--key", "k", "--json")
     found = json.loads(again.out)
@@ -101,7 +101,7 @@ def test_the_template_without_its_marks_is_accepted(tmp_path: Path) -> None:
 def test_amounts_mean_what_was_written(folder: Path, written: str) -> None:
     write(folder, TOML.replace("epsilon = 2", f"epsilon = {written}"))
     assert run("protect").code == 0
-    assert json.loads(run("budget", "--json").out)["patients"]["total"]["epsilon"] == "1/10"
+    assert told_budget()["balance"]["total"]["epsilon"] == "1/10"
 
 
 def test_json_is_the_answer(clinic: Path) -> None:
@@ -188,8 +188,8 @@ def test_projects_are_allotted_once_and_held_to_their_caps(folder: Path) -> None
     assert "the cap of 'project asthma'" in refused.error["Hint"]
     assert run("ask", COUNT, "--epsilon", "0.9", "--project", "malaria").code != 0
     assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4").code == 0
-    listed = json.loads(run("history", "--project", "asthma", "--json").out)
-    assert [entry["kind"] for entry in listed] == ["allot", "charge"]
+    listed = told_history("--project", "asthma")
+    assert [entry["entry"] for entry in listed] == ["allot", "charge"]
 
 
 @pytest.mark.parametrize("amounts", ["epsilon = 1", "rho = 0.1", 'rho = "1/10"\ndelta = 1e-6'])
@@ -200,8 +200,8 @@ def test_each_currency_and_tables_of_one_account(folder: Path, amounts: str) -> 
     for sql in (BY_WARD, BY_WARD.replace("visits", "again")):
         assert run("explain", sql, "--epsilon", "0.1").code == 0
         assert run("ask", sql, "--epsilon", "0.1").code == 0
-    assert list(json.loads(run("budget", "--json").out)) == ["patients"]
-    kinds = [entry["kind"] for entry in json.loads(run("history", "--json", "--account", "patients").out)]
+    assert [one["account"] for one in json.loads(run("budget", "--json").out)["budgets"]] == ["patients"]
+    kinds = [entry["entry"] for entry in told_history("--account", "patients")]
     assert kinds == ["open", "attach", "attach", "charge", "answer", "charge", "answer"]
 
 
@@ -241,7 +241,7 @@ def test_a_key_is_charged_once() -> None:
     run("ask", COUNT, "--epsilon", "0.5")
     again = json.loads(run("ask", COUNT, "--epsilon", "0.25", "--key", "monday", "--json").out)
     assert again["rows"] == first["rows"]
-    assert json.loads(run("budget", "--json").out)["patients"]["spent"] == {"epsilon": "3/4"}
+    assert told_budget()["balance"]["spent"]["epsilon"] == "3/4"
     other = run("ask", BY_WARD, "--epsilon", "0.25", "--key", "monday")
     assert other.code == 2
     assert "KeyConflict" in other.error

@@ -34,7 +34,7 @@ from discreet.errors import (
 )
 from discreet.learn.persistence import store
 from discreet.noise import SecureBits, SeededBits
-from discreet.presentation.documents.query_text import plan_text as described
+from discreet.presentation.ledger_view.query_text import plan_text as described
 from discreet.privacy import Budget, events
 from tests.cases import every
 from tests.curator.clinic import visits

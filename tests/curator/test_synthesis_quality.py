@@ -11,8 +11,8 @@ import pytest
 from discreet.curator import Curator
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import GaussianNB
-from discreet.presentation.documents.query_text import asked_text
-from discreet.presentation.ledger_report.report_page import book_report
+from discreet.presentation.ledger_report.report_page import ledger_report
+from discreet.presentation.ledger_view.query_text import asked_text
 from discreet.privacy import Budget
 from discreet.synthetic import Independent
 from tests.curator.spies import Spy, clinic
@@ -59,7 +59,7 @@ def test_history_says_what_was_made_of_rows(tmp_path: Path) -> None:
         told = [asked_text(entry.content) for entry in curator.history("visits") if entry.kind == "charge"]
         assert told[0] == f"synthetic table by Independent of {ROWS}"
         assert told[1] == "GaussianNB fitted to SELECT age, ward FROM visits"
-        assert f"synthetic table by Independent of {ROWS}" in book_report(curator._book).text
+        assert f"synthetic table by Independent of {ROWS}" in ledger_report(curator._book).text
 
 
 @pytest.mark.parametrize("question", ["", "no", "[]", "3", '{"fit": 3}', '{"synthesize": {}}', None])

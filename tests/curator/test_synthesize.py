@@ -31,7 +31,7 @@ from discreet.errors import (
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Bounding, Reading
-from discreet.presentation.documents.query_text import plan_text
+from discreet.presentation.ledger_view.query_text import plan_text
 from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import DECLARED, neighbour, visits
 from tests.curator.spies import OPTIONS, Broken, Spy, clinic

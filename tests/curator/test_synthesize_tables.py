@@ -22,7 +22,7 @@ from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed, U
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
-from discreet.presentation.documents.query_text import asked_text
+from discreet.presentation.ledger_view.query_text import asked_text
 from discreet.privacy import Budget, Neighbours
 from discreet.synthetic.generator import Generator
 from discreet.synthetic.quality import quality_page

@@ -104,11 +104,11 @@ COMMANDS = {
     ),
     "history": Late(
         "discreet.cli.steward.history:history",
-        "List the entries of the book: sequence, time, who, what was asked or done, cost.",
+        "List the entries of the ledger: sequence, time, who, what was asked or done, cost.",
     ),
     "verify": Late(
         "discreet.cli.steward.history:verify",
-        "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
+        "Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
     "anchor": Late(
         "discreet.cli.steward.backups:anchor",

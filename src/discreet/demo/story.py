@@ -15,9 +15,9 @@ from discreet.curator import Curator
 from discreet.demo import average_attack, background, terminal
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
 from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect
-from discreet.ledger import Balance, Entry, Head
-from discreet.ledger.serialization import read_loss
+from discreet.ledger import Balance, Head
 from discreet.noise import Bits
+from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 
 FOLDER = "discreet-demo"
 PROVENANCE = (
@@ -37,9 +37,9 @@ class Story:
         said: questions with answers and refusals.
         raw: the attack on exact averages.
         private: the attack on private ones.
-        entries: the book, in order.
+        entries: of the ledger, in order.
         balance: of the account, at the end.
-        head: what the verified book ends with.
+        head: what the verified ledger ends with.
     """
 
     patients: int
@@ -48,7 +48,7 @@ class Story:
     said: tuple[Said, ...]
     raw: average_attack.Raw
     private: tuple[average_attack.Private, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[EntryView, ...]
     balance: Balance
     head: Head
 
@@ -70,7 +70,7 @@ def tell(
         with _curator(str(folder / "clinic.ledger"), bits) as curator:
             said = _questions(console, curator, folder, rows)
             raw, found = _attacks(console, rows, folder, bits, trials)
-            entries, balance, head = _book(console, curator)
+            entries, balance, head = _ledger(console, curator)
     _background(console, bits)
     return Story(
         patients=patients + 1,
@@ -83,11 +83,6 @@ def tell(
         balance=balance,
         head=head,
     )
-
-
-def costs(entries: Sequence[Entry]) -> list[str]:
-    """Returns what each entry charged, as text."""
-    return [str(read_loss(entry.content["cost"])) if entry.kind == "charge" else "" for entry in entries]
 
 
 def _curator(ledger: str, bits: Bits | None) -> Curator:
@@ -132,10 +127,11 @@ def progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _book(console: Console, curator: Curator) -> tuple[tuple[Entry, ...], Balance, Head]:
-    terminal.heading(console, "3. The book")
-    head, entries, balance = curator.verify(), curator.history("visits"), curator.budget("visits")
-    console.print(terminal.book(entries, costs(entries)))
+def _ledger(console: Console, curator: Curator) -> tuple[tuple[EntryView, ...], Balance, Head]:
+    terminal.heading(console, "3. The ledger")
+    head, balance = curator.verify(), curator.budget("visits")
+    entries = tuple(map(view_entry, curator.history("visits")))
+    console.print(terminal.ledger(entries))
     terminal.say(
         console,
         f"Verified: {head.sequence} chained entries, each charge written before the data were read. "

@@ -15,8 +15,9 @@ from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WAR
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
 from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
 from discreet.demo.robustness import contaminated, write_robust
-from discreet.demo.story import PROVENANCE, Story, costs, progress, tell
+from discreet.demo.story import PROVENANCE, Story, progress, tell
 from discreet.noise import Bits
+from discreet.presentation.rendering import render
 from discreet.report import answers, charts, page
 from discreet.report.charts import Point
 from discreet.report.display import measured, number, percent
@@ -28,7 +29,7 @@ CONTENTS = {
     "answers": "Questions and answers",
     "refused": "What was refused",
     "attack": "The attack",
-    "book": "The book",
+    "ledger": "The ledger",
     "background": "Noise and epsilons",
 }
 
@@ -50,9 +51,9 @@ def report(story: Story) -> str:
     """Returns the whole page."""
     lead = (
         "A made-up clinic was protected, asked in several ways and attacked. "
-        "Every number comes with an interval, a cost and a place in a book that cannot be changed unnoticed."
+        "Every number comes with an interval, a cost and a place in a ledger that cannot be changed unnoticed."
     )
-    parts = (protected(story), answered(story), refused(story), attacked(story), book(story), learned())
+    parts = (protected(story), answered(story), refused(story), attacked(story), ledger(story), learned())
     sections = (page.section(name, CONTENTS[name], *part) for name, part in zip(CONTENTS, parts, strict=True))
     return page.document("Private answers about a small clinic", facts(story), *sections, lead=lead, contents=CONTENTS)
 
@@ -68,7 +69,7 @@ def facts(story: Story) -> Html:
             "answers paid for": str(len(story.said) - refusals - free),
             "answers for free": str(free),
             "refusals": str(refusals),
-            "book entries": str(story.head.sequence),
+            "ledger entries": str(story.head.sequence),
         }
     )
 
@@ -197,27 +198,16 @@ def _trials(story: Story) -> list[tuple[str, str, str]]:
     ]
 
 
-def book(story: Story) -> list[Html]:
+def ledger(story: Story) -> list[Html]:
     """Returns what was spent, entry by entry."""
-    balance = story.balance
-    text = (
-        "Every charge was written, and chained to the entry before it, before a row was read. "
-        f"Spent {balance.spent} of {balance.total}; {balance.remaining} remain. "
-        "The whole chain was walked and found as it was written. It ends with:"
-    )
     paid = {said.line.name: _epsilon(said.answer) for said in story.said if said.answer and not said.answer.replayed}
     figure = page.figure(
         charts.lengths(paid, title="epsilon"),
         caption="What each answer cost.",
         description="; ".join(f"{name}: epsilon {cost:g}" for name, cost in paid.items()) + ".",
     )
-    rows = [
-        (str(entry.sequence), entry.kind, cost, entry.hash[:12])
-        for entry, cost in zip(story.entries, costs(story.entries), strict=True)
-    ]
-    columns = ("entry", "what", "cost", "hash begins with")
-    table = page.table(columns, rows, caption="Entries of the account", numbers=("entry",))
-    return [page.paragraph(text), page.code(str(story.head)), page.beside(figure, table)]
+    shown = {"balance": story.balance, "head": story.head, "figure": figure, "items": story.entries}
+    return [render("demo_ledger.html", **shown)]
 
 
 def _epsilon(answer: Answer) -> float:

@@ -15,7 +15,7 @@ from discreet.demo.background import DELTA, EACH, QUERIES, Account, Count, Meani
 from discreet.demo.clinic import RICH_CHARGE
 from discreet.demo.conversation import Said
 from discreet.demo.lab import Exhibit
-from discreet.ledger import Entry
+from discreet.presentation.ledger_view.entry_view import EntryView
 from discreet.report.answers import Shape
 from discreet.report.display import measured, number, plain, rate
 
@@ -86,11 +86,11 @@ def exhibit(console: Console, shown: Exhibit) -> None:
     console.print(table)
 
 
-def book(entries: Iterable[Entry], costs: Iterable[str]) -> Table:
+def ledger(entries: Iterable[EntryView]) -> Table:
     """Returns the entries of the account."""
     table = _table([("entry", True), ("what", False), ("cost", False), ("hash", False)])
-    for entry, cost in zip(entries, costs, strict=True):
-        table.add_row(str(entry.sequence), entry.kind, cost, f"{entry.hash[:12]}…")
+    for entry in entries:
+        table.add_row(str(entry.sequence), entry.kind, entry.cost_text, f"{entry.hash[:12]}…")
     return table
 
 

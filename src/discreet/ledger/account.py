@@ -302,10 +302,10 @@ class Balance(Displayed):
         state = "; ".join((f"open, period {self.period}", *_stopped(self.stopped)))
         return {
             "total": str(self.total),
-            "spent": _bounded(self.spent),
+            "spent": bounded(self.spent),
             "remaining": str(self.remaining),
             "largest pure question": f"epsilon={at_most(self.remaining.epsilon)}",
-            "spent in its lifetime": _bounded(self.lifetime),
+            "spent in its lifetime": bounded(self.lifetime),
             "state": state,
         }
 
@@ -324,7 +324,8 @@ class Balance(Displayed):
         return _balance(member.cap or state.budget, member.in_period(state), found.counts.get(name, 0), stopped)
 
 
-def _bounded(loss: Loss | None) -> str:
+def bounded(loss: Loss | None) -> str:
+    """Returns an amount that was spent, in words; None stands for one that no rule bounds."""
     return "not bounded" if loss is None else str(loss)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Balance, Role
+from discreet.ledger.account import Balance, Role, bounded
 from discreet.ledger.store.base import Transaction
 from discreet.privacy import Loss
 from discreet.report.display import Display
@@ -43,6 +43,13 @@ class Share:
     balance: Balance
     spendable: Fraction
 
+    @property
+    def figures(self) -> tuple[str, str, str]:
+        """The cap, what is spent, and what the cap leaves, in words; without a cap it is the account that limits."""
+        if self.cap is None:
+            return "none", bounded(self.balance.spent), "as the account"
+        return str(self.cap), bounded(self.balance.spent), str(self.balance.remaining)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing(Balance):
@@ -63,8 +70,8 @@ class Standing(Balance):
     @property
     def lines(self) -> list[tuple[str, str, str, str, str]]:
         """A line for each person and project: name, role, cap, spent, what the cap leaves."""
-        people = [(one.name, "no role" if one.role is None else one.role.value, *_figures(one)) for one in self.people]
-        return people + [(one.name, "project", *_figures(one)) for one in self.projects]
+        people = [(one.name, "no role" if one.role is None else one.role.value, *one.figures) for one in self.people]
+        return people + [(one.name, "project", *one.figures) for one in self.projects]
 
     def _display(self) -> Display:
         facts = list(self.facts.items())
@@ -72,13 +79,6 @@ class Standing(Balance):
             f"{name} ({role}): cap {cap}; spent {spent}; left {left}" for name, role, cap, spent, left in self.lines
         ]
         return Display(columns=("", ""), rows=facts, notes=shares)
-
-
-def _figures(share: Share) -> tuple[str, str, str]:
-    spent = "not bounded" if share.balance.spent is None else str(share.balance.spent)
-    if share.cap is None:
-        return "none", spent, "as the account"
-    return str(share.cap), spent, str(share.balance.remaining)
 
 
 def spenders(rows: Transaction, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -15,6 +15,10 @@ class Html(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """Returns itself: templates put in as it is whatever has this method, and escape everything else."""
+        return self
+
 
 NOTHING = Html("")
 

@@ -29,7 +29,7 @@ from discreet.errors import (
 from discreet.ledger import AnchoredBook, Book, Head, accept_missing_anchor, changes, is_anchored, join_anchor
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.noise import SeededBits
-from discreet.presentation.ledger_report.report_page import book_report
+from discreet.presentation.ledger_report.report_page import ledger_report
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH
 from tests.ledger.test_chain import thawed
@@ -186,7 +186,7 @@ def test_the_remedy_works_as_it_is_written(ledger: str, home: Path, tmp_path: Pa
     with AnchoredBook(ledger) as book:
         last = book.history()[-1]
         assert (last.kind, last.who, last.content["reason"]) == ("anchor", "owner", "its disk broke")
-        assert "its disk broke" in book_report(book).text.split('id="account-patients"')[0]
+        assert "its disk broke" in ledger_report(book).text.split('id="account-patients"')[0]
     Curator(ledger).close()
 
 
@@ -196,7 +196,7 @@ def test_every_report_shows_that_it_was_missing(ledger: str, home: Path) -> None
         anchors(home)[0].unlink()
         accept_missing_anchor(ledger, by="owner", reason=reason)
     with AnchoredBook(ledger) as book:
-        text = book_report(book).text
+        text = ledger_report(book).text
         assert text.index("second loss") < text.index("first loss")
 
 
@@ -299,7 +299,7 @@ def test_another_machine_joins_by_the_head_that_the_first_prints(
     assert done.exit_code == 0, done.output
     with AnchoredBook(ledger) as book:
         assert book.history()[-1].content == {**book.history()[-1].content, "how": "joined", "head": printed}
-        assert "joined on another machine" in book_report(book).text
+        assert "joined on another machine" in ledger_report(book).text
     put_back(old, ledger)
     with pytest.raises(AnchorMismatch):
         Curator(ledger)

@@ -17,11 +17,11 @@ from discreet.ledger import Book, Entry, Head, Role
 from discreet.ledger.store import base
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
-from discreet.presentation.ledger_report import ledger_history
-from discreet.presentation.ledger_report.ledger_history import read_history
 from discreet.presentation.ledger_report.released_numbers import released_numbers
-from discreet.presentation.ledger_report.report_page import book_report, verified, write_report
-from discreet.presentation.ledger_report.report_sections import forecast
+from discreet.presentation.ledger_report.report_page import ledger_report, verified, write_report
+from discreet.presentation.ledger_view import ledger_history
+from discreet.presentation.ledger_view.forecast import forecast
+from discreet.presentation.ledger_view.ledger_history import read_history
 from discreet.privacy import Budget, Unit, events
 from discreet.report import render
 from tests.report.reader import Page
@@ -105,7 +105,7 @@ def test_pages_of_entries_are_read_to_the_end(book: Book, monkeypatch: pytest.Mo
 def test_the_newest_questions_are_kept_and_all_are_counted(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_history, "MOST_LISTED", 1)
     history = read_history(book)
-    assert [one.who for one in history.asked.values()] == ["ben"]
+    assert [one.entry.who for one in history.charges.values()] == ["ben"]
     assert history.counts["charge"] == 2
 
 
@@ -123,13 +123,13 @@ def test_a_forecast_is_a_straight_line_and_none_is_made_too_early() -> None:
 
 def test_the_page_tells_everything_and_stands_alone(book: Book, clock: Clock) -> None:
     before = book.head()
-    made = book_report(book, now=clock.now + dt.timedelta(days=5))
+    made = ledger_report(book, now=clock.now + dt.timedelta(days=5))
     read = Page(made.text)
     assert read.fetched == []
     links = [a["href"] for a in read.named("a")]
     assert links == [f"#{a['id']}" for a in read.named("h2")]
     assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in read.tags}
-    for told in ("Verified", "ana", "ben", "project flu", "1 questions failed", "Forecast:", str(before)):
+    for told in ("Verified", "ana", "ben", "project flu", "1 queries failed", "Forecast:", str(before)):
         assert told in made.text
     assert "about 3 July 2026" in made.text  # 37.5 % used in the 10 days since the first charge
     assert book.head() == before
@@ -141,16 +141,16 @@ def test_names_are_no_markup(clock: Clock) -> None:
     with Book() as book:
         book.stewardship.open_account(evil, unit=Unit("patient", "id"), budget=Budget(epsilon=2))
         book.charge(evil, events.Pure(1), analyst=evil, question="{}")
-        assert "<script" not in book_report(book, now=clock.now).text
+        assert "<script" not in ledger_report(book, now=clock.now).text
 
 
 def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Book) -> None:
     assert verified(book, book.head()).passed
     assert verified(book, Head(0, "0" * 64)).passed
     other = Head(2, "f" * 64)
-    found = book_report(book, anchor=other)
+    found = ledger_report(book, anchor=other)
     assert not found.verification.passed
-    assert "Not this book" in found.text
+    assert "Not this ledger" in found.text
     assert not verified(book, Head(10_000, "f" * 64)).passed
     assert not book.frozen
 
@@ -215,12 +215,13 @@ def curator(bits: SeededBits) -> Iterator[Curator]:
         yield found
 
 
-def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.BookHistory]]:
+def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.LedgerHistory]]:
     book = curator._book
     history = read_history(book)
-    for asked in history.asked.values():
-        (payload,) = [kept.payload for kept in book.stored(asked.replay_key) if kept.charge == asked.sequence]
-        yield curator.entries()[asked.sequence - 1], payload, history
+    for asked in history.charges.values():
+        sequence = asked.entry.sequence
+        (payload,) = [kept.payload for kept in book.stored(asked.replay_key) if kept.charge == sequence]
+        yield curator.entries()[sequence - 1], payload, history
 
 
 def test_the_numbers_of_an_answer_are_told_from_the_book(curator: Curator) -> None:
@@ -246,6 +247,6 @@ def test_a_release_under_another_declaration_is_not_guessed_at(curator: Curator)
 
 def test_a_report_of_a_test_says_that_nobody_is_protected(curator: Curator, clock: Clock) -> None:
     curator.ask(BY_WARD, epsilon=2)
-    text = book_report(curator._book, now=clock.now).text
+    text = ledger_report(curator._book, now=clock.now).text
     assert "Not private: the noise was seeded" in text
     assert BY_WARD in text

@@ -13,11 +13,10 @@ import pytest
 
 from discreet.ledger import AnchoredBook, Book
 from discreet.ledger.anchor.recovery import restore_anchored
-from discreet.presentation.ledger_report import ledger_history, used_shares
-from discreet.presentation.ledger_report.ledger_history import read_history
-from discreet.presentation.ledger_report.report_sections import _lines, spenders
+from discreet.presentation.ledger_view import ledger_history, spending
+from discreet.presentation.ledger_view.account_view import burn_down_chart, view_account
+from discreet.presentation.ledger_view.ledger_history import read_history
 from discreet.privacy import Budget, Loss, Unit, events
-from discreet.report.time_charts import burn_down
 from tests.service.page.fakes import Clinic
 
 PURE, ROUNDED, GAUSSIAN = events.Pure("1/8"), events.Approx("1/8", "1e-8"), events.Gaussian(8)
@@ -47,8 +46,7 @@ def reported(book: Book, account: str) -> Any:
     """The chart of `discreet report`, of the account alone."""
     history = read_history(book).accounts[account]
     now = history.own.curve[-1].time
-    (name, whole), *_ = _lines(spenders(book, history, now)).items()
-    return burn_down({name: whole}, now=now, headline="")
+    return burn_down_chart([view_account(book.standing(account), history, now).whole], now=now)
 
 
 @pytest.mark.parametrize("currency", MIXED)
@@ -138,7 +136,7 @@ def test_the_meter_of_an_account_that_is_counted_in_rho_is_not_empty(clinic: Cli
 
 
 def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(used_shares, "MOST_STEPS", 20)
+    monkeypatch.setattr(spending, "MOST_STEPS", 20)
     with Book() as book:
         book.stewardship.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2))
         for place in range(100):
@@ -147,7 +145,7 @@ def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.Monkey
                 book.stewardship.renew("people", budget=Budget(epsilon=1))
         own = read_history(book).accounts["people"].own
         assert len(own.curve) <= 2 * 20 + 2
-        drawn = [left for _, left in used_shares.steps_left(own).steps]
+        drawn = [left for _, left in spending.steps_left(own).steps]
         assert len(drawn) <= 20 + 3
         assert drawn.count(1.0) == 2
         assert drawn[-1] == pytest.approx(0.5)

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import QueryFailed
+from discreet.presentation.rendering import picture
 from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import Operation
 from discreet.service.page import ROUTES
 from discreet.service.page.kept_answers import MOST_OF_ONE, Kept, KeptAnswers
-from discreet.service.page.page_templates import ASSETS, asset, picture
+from discreet.service.page.page_templates import ASSETS, asset
 from tests.service.page.fakes import Browser, Clinic, table_facts
 from tests.service.page.test_guard import address
 

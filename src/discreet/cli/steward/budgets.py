@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,9 +14,9 @@ from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Json, json_text, say
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import Config, load
-from discreet.ledger import Balance, Book, Share, Standing
-from discreet.ledger.serialization import write_loss
-from discreet.privacy import Loss
+from discreet.ledger import Book, Standing
+from discreet.presentation.documents import account_document
+from discreet.presentation.documents.json_values import Document
 from discreet.report.display import printable
 
 Account = Annotated[str | None, typer.Option(help="Only this account.")]
@@ -28,15 +28,16 @@ def budget(*, account: Account = None, json: Json = False, config: ConfigFile = 
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
     with opened(load(config)) as book:
         standings = [book.standing(name) for name in ([account] if account else book.accounts())]
+        told = [_document(book, standing) for standing in standings]
     if json:
-        typer.echo(json_text({one.account: _fields(one) for one in standings}))
+        typer.echo(json_text({"budgets": told}))
         return
     for one in standings:
         show(one)
 
 
 def opened(config: Config) -> Book:
-    """Returns the book that is declared, to be read; see `declared_book`."""
+    """Returns the ledger that is declared, to be read; see `declared_book`."""
     return declared_book(config, read_only=True)
 
 
@@ -61,41 +62,6 @@ def _grid(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     return drawn
 
 
-def _fields(standing: Standing) -> dict[str, Any]:
-    """The same for programs, amounts as exact fractions."""
-    return {
-        **_figures(standing),
-        "lifetime": _written(standing.lifetime),
-        "period": standing.period,
-        "locked": standing.locked,
-        "stopped": list(standing.stopped),
-        "listed": standing.listed,
-        "analysts": {one.name: _share(one) for one in standing.people},
-        "projects": {one.name: _share(one) for one in standing.projects},
-    }
-
-
-def _figures(balance: Balance) -> dict[str, Any]:
-    return {
-        "total": write_loss(balance.total),
-        "spent": _written(balance.spent),
-        "remaining": write_loss(balance.remaining.loss),
-        "largest_pure": str(balance.remaining.epsilon),
-    }
-
-
-def _share(share: Share) -> dict[str, Any]:
-    """Somebody's part: without a cap, the total and what remains are the account's."""
-    return {
-        "role": None if share.role is None else share.role.value,
-        "cap": _written(share.cap),
-        "spent": _written(share.balance.spent),
-        "remaining": None if share.cap is None else write_loss(share.balance.remaining.loss),
-        "largest_pure": str(share.spendable),
-        "lifetime": _written(share.balance.lifetime),
-        "locked": share.balance.locked,
-    }
-
-
-def _written(loss: Loss | None) -> dict[str, str] | None:
-    return None if loss is None else write_loss(loss)
+def _document(book: Book, standing: Standing) -> Document:
+    tables = [table for table, account in book.tables().items() if account == standing.account]
+    return account_document(book.account(standing.account), tables, own=None, standing=standing)

@@ -1,10 +1,10 @@
-"""`discreet history` and `verify`: what happened, and whether the book is as it was written."""
+"""`discreet history` and `verify`: what happened, and whether the ledger is as it was written."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -19,18 +19,18 @@ from discreet.cli.steward.budgets import Account, opened
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Entry, Head
-from discreet.ledger.redeclaration import attached
-from discreet.ledger.serialization import read_loss
-from discreet.presentation.documents.query_text import asked_text, outputs_text
-from discreet.presentation.ledger_report.entry_words import anchor_words
+from discreet.ledger import Head
+from discreet.ledger.serialization import write_loss
+from discreet.presentation.documents import history_document
+from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
 
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
-_COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", "epsilon", "delta", "rho")
+_AMOUNTS = ("epsilon", "delta", "rho")
+_COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", *_AMOUNTS)
 
 Since = Annotated[
     str | None, typer.Option(metavar="DATE|7d", help="Only from this day (UTC) on, or of so many hours, days or weeks.")
@@ -49,17 +49,17 @@ def history(
     csv: Csv = False,
     config: ConfigFile = HERE,
 ) -> None:
-    """List the entries of the book: sequence, time, who, what was asked or done, cost."""
+    """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
     chosen, start = form(as_json=json, as_csv=csv), "" if since is None else _start(since)
     with opened(load(config)) as book:
         entries = book.history(account and book.account(account).name, analyst=analyst, project=project)
     found = [entry for entry in entries if entry.time >= start]
     if chosen is Form.JSON:
-        typer.echo(json_text([_fields(entry) for entry in found]))
+        typer.echo(json_text(history_document(found)))
     elif chosen is Form.CSV:
-        typer.echo(csv_text(_COLUMNS, map(_record, found)), nl=False)
+        typer.echo(csv_text(_COLUMNS, map(_record, map(view_entry, found))), nl=False)
     else:
-        _show(found)
+        _show([view_entry(entry) for entry in found])
 
 
 def verify(
@@ -67,7 +67,7 @@ def verify(
     anchor: Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")] = None,
     config: ConfigFile = HERE,
 ) -> None:
-    """Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time."""
+    """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
     declared = load(config)
     with opened(declared) as book:
@@ -108,19 +108,19 @@ def _start(since: str) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _show(entries: Sequence[Entry]) -> None:
+def _show(entries: Sequence[EntryView]) -> None:
     """Prints a table, or on a narrow terminal a few lines for each entry."""
     console = Console(highlight=False)
     if console.width >= _WIDE:
         console.print(_table(entries))
         return
     for entry in entries:
-        heading = "  ".join(filter(None, (str(entry.sequence), _time(entry), entry.account, entry.who, _cost(entry))))
-        console.print(Text(printable(heading), style="bold"))
-        console.print(Padding(Text(printable(_what(entry))), (0, 0, 0, 4)))
+        parts = (str(entry.sequence), entry.moment, entry.account, entry.who, entry.cost_text)
+        console.print(Text(printable("  ".join(filter(None, parts))), style="bold"))
+        console.print(Padding(Text(printable(entry.what)), (0, 0, 0, 4)))
 
 
-def _table(entries: Sequence[Entry]) -> Table:
+def _table(entries: Sequence[EntryView]) -> Table:
     """Returns a table with a line for each entry."""
     drawn = Table(highlight=False)
     drawn.add_column("sequence", justify="right")
@@ -128,87 +128,12 @@ def _table(entries: Sequence[Entry]) -> Table:
     for heading in ("account", "who", "what", "cost"):
         drawn.add_column(heading, overflow="fold")
     for entry in entries:
-        cells = str(entry.sequence), _time(entry), entry.account, entry.who, _what(entry), _cost(entry)
+        cells = str(entry.sequence), entry.moment, entry.account, entry.who, entry.what, entry.cost_text
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
     return drawn
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    """An entry for programs: the question also as a plan, in full."""
-    content = entry.content
-    return {
-        "sequence": entry.sequence,
-        "time": entry.time,
-        "kind": entry.kind,
-        "account": entry.account,
-        "who": entry.who,
-        "project": content.get("project"),
-        "what": _what(entry),
-        "sql": content.get("sql"),
-        "question": content.get("question"),
-        "cost": content.get("cost"),
-        "about": entry.about or None,
-        "hash": entry.hash,
-    }
-
-
-def _record(entry: Entry) -> dict[str, Any]:
-    """The same for a spreadsheet: amounts as exact fractions in columns of their own."""
-    return dict.fromkeys(_COLUMNS) | _fields(entry) | (entry.content.get("cost") or {})
-
-
-def _time(entry: Entry) -> str:
-    return entry.time[:19].replace("T", " ")
-
-
-def _what(entry: Entry) -> str:
-    """Returns what an entry is about, in a few words; of a charge, what was asked, on one line."""
-    said = _WORDS.get(entry.kind, _nothing)(entry.content) if entry.about == 0 else f"of entry {entry.about}"
-    return " ".join(f"{entry.kind} {said}".split())
-
-
-def _cost(entry: Entry) -> str:
-    """Returns the cost of a charge, or of charges that were lost; nothing of other entries."""
-    cost = entry.content.get("cost") if entry.kind in ("charge", "recover") else None
-    return "" if cost is None else str(read_loss(cost))
-
-
-def _nothing(_: dict[str, Any]) -> str:
-    return ""
-
-
-def _budget(content: dict[str, Any]) -> str:
-    return str(read_loss(content["budget"]))
-
-
-def _noted(words: str, content: dict[str, Any]) -> str:
-    note = content.get("note")
-    return f"{words}: {note}" if note else words
-
-
-def _capped(words: str, content: dict[str, Any]) -> str:
-    cap = content.get("cap")
-    return f"{words}, cap {read_loss(cap)}" if cap else words
-
-
-def _charged(content: dict[str, Any]) -> str:
-    if "beside" in content:
-        return f"beside entry {content['beside']}: {outputs_text(content['question'])}"
-    return asked_text(content)
-
-
-_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "open": lambda content: f"with {_budget(content['account'])}",
-    "attach": attached,
-    "amend": lambda content: _noted(f"to {_budget(content)}", content),
-    "renew": lambda content: _noted(f"with {_budget(content)}", content),
-    "unlock": lambda content: _noted("", content),
-    "appoint": lambda content: _capped(f"{content['name']} as {content['role']}", content),
-    "allot": lambda content: _noted(_capped(f"to project {content['project']}", content), content),
-    "anchor": anchor_words,
-    "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
-    "charge": _charged,
-    "recover": lambda content: _noted(f"what was lost up to entry {content['anchor'].split(':')[0]}", content),
-    "claim": lambda content: f"entry {content['charge']}, to run it again",
-    "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
-}
+def _record(entry: EntryView) -> dict[str, Any]:
+    """Returns an entry for a spreadsheet: amounts as exact fractions in columns of their own."""
+    told = {name: getattr(entry, name) or None for name in _COLUMNS if name not in _AMOUNTS}
+    return dict.fromkeys(_COLUMNS) | told | ({} if entry.cost is None else write_loss(entry.cost))

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     )
     from discreet.presentation.documents.error_documents import error_document, read_error
     from discreet.presentation.documents.ledger_documents import (
+        account_document,
         balance_document,
         entry_document,
+        history_document,
         read_balance,
         read_entry,
         read_standing,
@@ -49,13 +51,21 @@ _MODULES = {
 }
 _NAMES = {name: f"{_ROOM}.{module}" for module, names in _MODULES.items() for name in names}
 _NAMES |= dict.fromkeys(("read_standing", "share_document", "standing_document"), f"{_ROOM}.ledger_documents")
+_NAMES |= dict.fromkeys(("account_document", "history_document"), f"{_ROOM}.ledger_documents")
 _NAMES |= dict.fromkeys(("read_learner", "read_model"), f"{_ROOM}.model_documents")
 
-__all__ = ["answer_document", "answers_document", "balance_document", "choices_document", "entry_document"]
+__all__ = [
+    "account_document",
+    "answer_document",
+    "answers_document",
+    "balance_document",
+    "choices_document",
+    "entry_document",
+]
 __all__ += ["error_document", "explanation_document", "fit_plan_document", "learner_document", "model_document"]
 __all__ += ["profile_document", "read_answer", "read_answers", "read_balance", "read_choices", "read_entry"]
 __all__ += ["read_error", "read_fit_plan", "read_learner", "read_model", "read_standing", "share_document"]
-__all__ += ["standing_document"]
+__all__ += ["account_document", "history_document", "standing_document"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,11 +1,12 @@
-"""Balances and entries of the book as documents, and back."""
+"""Balances and entries of the ledger as documents, and back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from fractions import Fraction
 
-from discreet.ledger import Balance, Entry, Role, Share, Standing
+from discreet.ledger import Account, Balance, Entry, Role, Share, Standing
 from discreet.presentation.documents.json_values import (
     Document,
     Given,
@@ -17,6 +18,7 @@ from discreet.presentation.documents.json_values import (
     write_loss_text,
     write_remaining,
 )
+from discreet.presentation.ledger_view.entry_view import view_entry
 
 
 def balance_document(balance: Balance) -> Document:
@@ -102,12 +104,48 @@ def _read_share(document: Given) -> Share:
     )
 
 
-def entry_document(entry: Entry) -> Document:
-    """Returns an entry of the book for those who may see it: never with the salt of an account.
+def account_document(
+    account: Account, tables: Iterable[str], *, own: Share | None, standing: Standing | None
+) -> Document:
+    """Returns an account for those who may see it.
 
-    Its "body" is the text that is hashed, or of an "open" entry that text without the salt.
+    Args:
+        account: its declaration.
+        tables: those of its tables that the reader may see.
+        own: the reader's own part; None for those who may not ask.
+        standing: everybody's figures, for those who see all.
     """
-    return {"entry": entry.kind, **{name: part for name, part in entry.shown._asdict().items() if name != "kind"}}
+    return {
+        "account": account.name,
+        "unit": str(account.unit),
+        "neighbours": account.neighbours.value,
+        "tables": sorted(tables),
+        "own": None if own is None else share_document(own),
+        **({} if standing is None else standing_document(standing)),
+    }
+
+
+def entry_document(entry: Entry) -> Document:
+    """Returns an entry of the ledger for those who may see it: never with an account's salt or an idempotency key.
+
+    Its "body" is the text that is hashed, or of an "open" entry that text without the salt; "what", "sql", "question",
+    "project" and "cost" are read from it for people and programs.
+    """
+    shown, view = entry.shown._replace(key=""), view_entry(entry)
+    return {
+        "entry": entry.kind,
+        **{name: part for name, part in shown._asdict().items() if name != "kind"},
+        "what": view.what,
+        "project": view.project,
+        "sql": view.sql,
+        "question": view.plan,
+        "cost": write_loss_text(view.cost),
+    }
+
+
+def history_document(entries: Iterable[Entry], following: int | None = None) -> Document:
+    """Returns a page of entries, and where the next one begins; None at the end of the ledger."""
+    return {"entries": [entry_document(entry) for entry in entries], "next": following}
 
 
 @reader("entry")

@@ -22,27 +22,10 @@ from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
-from discreet.privacy import Neighbours
+from discreet.presentation.ledger_view.ledger_history import Declared
 
 CONFIDENCE = Fraction(95, 100)
 _FOREIGN = DiscreetError, AttributeError, KeyError, TypeError, ValueError  # of texts that another version has written
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """A table as it was declared when something was released from it.
-
-    Attributes:
-        declaration: the text of the entry.
-        version: of its data.
-        account: whose people it is about.
-        neighbours: the account's relation.
-    """
-
-    declaration: str
-    version: str
-    account: str
-    neighbours: Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The report on a book: one HTML file, from the ledger alone; no data are read, and nothing is spent."""
+"""The report on a ledger: one HTML file, from the ledger alone; no data are read, and nothing is spent."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import datetime as dt
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerTampered
 from discreet.ledger import Book, Head
-from discreet.presentation.ledger_report.ledger_history import BookHistory, read_history
-from discreet.presentation.ledger_report.report_sections import (
-    account_link,
-    account_section,
-    anchor_notes,
-    asked_section,
-    changes_section,
-    failures_section,
-    released_section,
-    spenders,
-)
+from discreet.presentation.ledger_report.stored_releases import stored_releases
+from discreet.presentation.ledger_view.account_view import AccountView, burn_down_chart, headline, view_account
+from discreet.presentation.ledger_view.forecast import METHOD
+from discreet.presentation.ledger_view.ledger_history import LedgerHistory, anchor_note, read_history
+from discreet.presentation.rendering import render
 from discreet.report import page
+from discreet.report.display import plain, rate
 from discreet.report.html import Html
 
-TITLE = "What the book says"
-_UNREADABLE = AttributeError, KeyError, TypeError, ValueError  # of a book that is not as it was written
+TITLE = "What the ledger says"
+MOST_SPENDERS = 50
+MOST_WORDINGS = 20
+SHARES = (
+    "Shares are counted by the rule under which most is left. Many small queries cost less together than their sum, "
+    "so that a share can be larger than what remains by the rule in force, which the command budget shows."
+)
+_UNREADABLE = AttributeError, KeyError, TypeError, ValueError  # of a ledger that is not as it was written
 _SECTIONS = {
     "asked": "Who asked what",
     "released": "What was released",
@@ -35,13 +37,13 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Whether a book is as it was written.
+    """Whether a ledger is as it was written.
 
     Attributes:
         head: its last entry, to be kept elsewhere.
         problem: what was found; empty if nothing was.
         anchor: a head that was exported earlier, if one was given.
-        anchored: whether the book contains it; None without one.
+        anchored: whether the ledger contains it; None without one.
     """
 
     head: Head
@@ -54,16 +56,31 @@ class Verification:
         """Whether the chain is whole and contains the anchor, if there is one."""
         return not self.problem and self.anchored is not False
 
+    @property
+    def word(self) -> str:
+        """The verdict."""
+        return "Verified" if self.passed else "Not as it was written" if self.problem else "Not this ledger"
+
+    @property
+    def words(self) -> str:
+        """The verdict, in a sentence or two."""
+        if self.problem:
+            return self.problem
+        if not self.passed:
+            return "It does not contain the anchor: it is older than that, or another one."
+        anchored = "" if self.anchor is None else f" It contains the anchor, entry {self.anchor.sequence:,}."
+        return f"The whole chain was walked: {self.head.sequence:,} entries, as they were written.{anchored}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BookReport:
+class LedgerReport:
     """A report.
 
     Attributes:
         text: the page.
-        verification: of the book it is about.
+        verification: of the ledger it is about.
 
-    >>> made = book_report(Book())
+    >>> made = ledger_report(Book())
     >>> made.verification.passed, "The whole chain was walked: 0 entries" in made.text
     (True, True)
     """
@@ -72,12 +89,12 @@ class BookReport:
     verification: Verification
 
 
-def book_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | None = None) -> BookReport:
-    """Returns the report on a book, of all of its accounts.
+def ledger_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | None = None) -> LedgerReport:
+    """Returns the report on a ledger, of all of its accounts.
 
     Args:
         book: may be read-only; nothing is written to it.
-        anchor: a head that was exported earlier, which the book must contain.
+        anchor: a head that was exported earlier, which the ledger must contain.
         now: the end of what is known, from which forecasts begin; the present unless given.
 
     Raises:
@@ -86,34 +103,78 @@ def book_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | No
     time = now or dt.datetime.now(dt.UTC)
     verification = verified(book, anchor)
     try:
-        history = read_history(book)
-        sections, contents = _sections(book, history, time)
+        told, contents = _told(book, read_history(book), time)
     except _UNREADABLE:
         if verification.passed:
             raise
-        sections, contents, history = [], {}, BookHistory()
+        told, contents = {"readable": False, "accounts": [], "notes": []}, {}
     lead = (
         f"As of {time.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC. Everything on this page was read from the ledger: no "
-        "data were read for it, and nothing was spent. It names people and their questions, so it is for those who "
+        "data were read for it, and nothing was spent. It names people and their queries, so it is for those who "
         "look after the data."
     )
-    text = page.document(TITLE, _verdict(verification), *anchor_notes(history), *sections, lead=lead, contents=contents)
-    return BookReport(text=text, verification=verification)
+    body = render("ledger_report.html", verification=verification, **told)
+    return LedgerReport(text=page.document(TITLE, body, lead=lead, contents=contents), verification=verification)
+
+
+def _told(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
+    """Returns all that the template shows of a ledger, and the table of contents."""
+    views = [view_account(book.standing(name), account, now) for name, account in history.accounts.items()]
+    charges = [one for one in reversed(history.charges.values()) if not one.entry.paid_by]
+    told = {
+        "readable": True,
+        "notes": [anchor_note(action) for action in reversed(history.missing_anchors)],
+        "accounts": [_account(view, now) for view in views],
+        "shares": SHARES,
+        "often": [(view.name, *counted) for view in views for counted in view.wordings[:MOST_WORDINGS]],
+        "asked": charges,
+        "released": stored_releases(book, history),
+        "actions": list(reversed(history.actions)),
+        "failures": sum(view.whole.failed for view in views),
+        "stopped": [(who[:1].upper() + who[1:], view.name) for view in views for who in view.whole.stopped],
+        "failed": [one for one in reversed(history.charges.values()) if one.outcome == "failed"],
+    }
+    return told, {_anchor(view.name): f"Account {plain(view.name)}" for view in views} | _SECTIONS
+
+
+def _account(view: AccountView, now: dt.datetime) -> dict[str, Any]:
+    spenders = view.ranked[:MOST_SPENDERS]
+    pace = {"Share left": rate(view.whole.left), "Queries": f"{view.whole.queries:,}", "Used up": view.whole.used_up}
+    figure = _figure(view, now)
+    return {"view": view, "anchor": _anchor(view.name), "pace": pace, "figure": figure, "spenders": spenders}
+
+
+def _figure(view: AccountView, now: dt.datetime) -> Html | None:
+    shown = [view.whole, *view.ranked]
+    chart = burn_down_chart(shown, now=now)
+    if chart is None:
+        return None
+    return page.figure(
+        chart,
+        caption=f"Lines: what is left, as a share of each budget or cap. Dashed: at the pace so far. {METHOD}",
+        description=f"{headline(view.whole, is_forecast=True)}. "
+        + "; ".join(f"{one.label}: {rate(one.left)} left" for one in shown[: 1 + MOST_SPENDERS]),
+        broad=True,
+    )
+
+
+def _anchor(account: str) -> str:
+    return "account-" + "".join(letter if letter.isalnum() else f"-{ord(letter):x}-" for letter in account)
 
 
 def write_report(
     book: Book | str, path: str | Path, *, anchor: Head | None = None, now: dt.datetime | None = None
 ) -> Verification:
-    """Writes the report on a book to a file that only its owner may read, over an older one.
+    """Writes the report on a ledger to a file that only its owner may read, over an older one.
 
     Args:
         book: one that is open, or where it is: a file or an address.
         path: of the page.
-        anchor: a head that was exported earlier, which the book must contain.
+        anchor: a head that was exported earlier, which the ledger must contain.
         now: the end of what is known; the present unless given.
 
     Returns:
-        Whether the book is as it was written; the page tells it, too.
+        Whether the ledger is as it was written; the page says so, too.
 
     Raises:
         MissingExtra: if charts cannot be drawn; nothing is written.
@@ -129,7 +190,7 @@ def write_report(
     if isinstance(book, str):
         with Book(book, read_only=True) as opened:
             return write_report(opened, path, anchor=anchor, now=now)
-    made = book_report(book, anchor=anchor, now=now)
+    made = ledger_report(book, anchor=anchor, now=now)
     _write(Path(path), made.text)
     return made.verification
 
@@ -147,13 +208,13 @@ def _write(path: Path, text: str) -> None:
 
 
 def verified(book: Book, anchor: Head | None = None) -> Verification:
-    """Returns whether a book is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
+    """Returns whether a ledger is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
 
     >>> from discreet.privacy import Budget, Unit
     >>> book = Book()
     >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> anchor = book.head()  # kept elsewhere
-    >>> verified(book, anchor).passed, verified(Book(), anchor).passed  # another book in its place
+    >>> verified(book, anchor).passed, verified(Book(), anchor).passed  # another ledger in its place
     (True, False)
     """
     problem = ""
@@ -166,33 +227,3 @@ def verified(book: Book, anchor: Head | None = None) -> Verification:
     found = book.history(after=anchor.sequence - 1, limit=1) if anchor.sequence else ()
     anchored = not anchor.sequence or (bool(found) and found[0].hash == anchor.hash)
     return Verification(head=head, problem=problem, anchor=anchor, anchored=anchored)
-
-
-def _verdict(found: Verification) -> Html:
-    if found.passed:
-        word, told = "Verified", f"The whole chain was walked: {found.head.sequence:,} entries, as they were written."
-    elif found.problem:
-        word, told = "Not as it was written", found.problem
-    else:
-        word, told = "Not this book", "It does not contain the anchor: it is older than that, or another one."
-    anchored = (
-        []
-        if found.anchor is None or not found.passed
-        else [f" It contains the anchor, entry {found.anchor.sequence:,}."]
-    )
-    head = page.paragraph("Its head; keep it elsewhere, as an anchor for the next time:")
-    parts = page.verdict(word, told + "".join(anchored), passed=found.passed), head, page.code(str(found.head))
-    return page.group(*parts)
-
-
-def _sections(book: Book, history: BookHistory, now: dt.datetime) -> tuple[list[Html], dict[str, str]]:
-    accounts = {name: spenders(book, account, now) for name, account in history.accounts.items()}
-    parts = [account_section(history.accounts[name], found, now) for name, found in accounts.items()]
-    balances = {name: found[0].balance for name, found in accounts.items()}
-    parts += [
-        asked_section(history),
-        released_section(book, history),
-        changes_section(history),
-        failures_section(history, balances),
-    ]
-    return parts, dict(map(account_link, history.accounts)) | _SECTIONS

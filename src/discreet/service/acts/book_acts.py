@@ -7,18 +7,19 @@ these tables. Nobody acts on an account but stewards, under their own name, with
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from threading import Lock
 from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
-from discreet.ledger import Balance, Book, Entry, Head, Role
-from discreet.presentation.documents import balance_document, entry_document, share_document, standing_document
-from discreet.presentation.documents.json_values import write_amount, write_loss_text
-from discreet.presentation.ledger_report.ledger_history import AccountHistory, BookHistory, anchor_note, read_history
-from discreet.presentation.ledger_report.used_shares import Spending
+from discreet.ledger import Balance, Book, Entry, Head, Role, Share
+from discreet.presentation.documents import account_document, balance_document, history_document, share_document
+from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
+from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
 from discreet.service.acts.certificates import certificate
 from discreet.service.admission import read_budget, require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
@@ -58,7 +59,7 @@ class Acts:
 
     def __init__(self, book: Book, identities: Identities) -> None:
         self._book, self._identities = book, identities
-        self._read, self._reading = BookHistory(), Lock()
+        self._read, self._reading = LedgerHistory(), Lock()
 
     # ----------------------------------------------------------------------------------------------------- reading
 
@@ -70,15 +71,13 @@ class Acts:
         everybody's, ``listed``, ``balance`` (the account's), ``people`` and ``projects``.
         """
         caller.require(Permission.SEE_OWN)
-        tables = self._book.tables()
-        found = []
+        tables, sees_all, found = self._book.tables(), caller.may(Permission.SEE_ALL), list[Document]()
         for account in self._visible(caller):
-            attached = sorted(table for table, at in tables.items() if at == account and caller.sees(table))
+            attached = [table for table, at in tables.items() if at == account and caller.sees(table)]
             own = self._own(caller, account) if self._may_ask(caller, account) else None
-            if own is not None or caller.may(Permission.SEE_ALL):
-                told = self._book.account(account)
-                known = {"account": account, "unit": str(told.unit), "neighbours": told.neighbours.value}
-                found.append({**known, "tables": attached, "own": own, **self._all(caller, account)})
+            if own is not None or sees_all:
+                standing = self._book.standing(account) if sees_all else None
+                found.append(account_document(self._book.account(account), attached, own=own, standing=standing))
         return found
 
     def balance(self, caller: Caller, account: str) -> Balance:
@@ -93,61 +92,55 @@ class Acts:
             raise NotPermitted(caller.name, f"see account {account!r}")
         return self._book.balance(account, analyst=None if caller.may(Permission.SEE_ALL) else caller.name)
 
-    def spending(self, caller: Caller, account: str) -> Spending:
-        """Returns what was left of an account after each charge, for those who see all.
+    def account_view(self, caller: Caller, account: str) -> AccountView:
+        """Returns the view of an account for those who see all; only entries since the last reading are read.
 
-        It is that of the report (`presentation.ledger_report`); only entries since the last reading are read.
+        Raises:
+            NotPermitted: if the caller may not see it.
         """
         caller.require(Permission.SEE_ALL)
-        return self._history(caller, account).own
+        with self._reading:
+            history = self._history(caller, account)
+            view = view_account(self._book.standing(account), history, dt.datetime.now(dt.UTC))
+        return replace(view, tables={name: told for name, told in view.tables.items() if caller.sees(name)})
 
-    def own_spending(self, caller: Caller, account: str) -> Spending | None:
-        """Returns what was left of a caller's own part of an account; None if they never asked nor were appointed."""
+    def own_view(self, caller: Caller, account: str) -> SpenderView:
+        """Returns the view of a caller's own part of an account, which tells nothing about what others did.
+
+        Raises:
+            NotPermitted: if the caller may not see the account.
+        """
         caller.require(Permission.SEE_OWN)
-        return self._history(caller, account).people.get(caller.name)
-
-    def questions(self, caller: Caller, account: str) -> dict[str, int]:
-        """Returns how many charged questions everybody has asked on an account, for those who see all."""
-        caller.require(Permission.SEE_ALL)
-        return {name: one.questions for name, one in self._history(caller, account).people.items()}
+        with self._reading:
+            spending = self._history(caller, account).people.get(caller.name)
+            balance = self._book.balance(account, analyst=caller.name)
+            return view_balance(caller.name, ANALYST, balance, spending, dt.datetime.now(dt.UTC))
 
     def missing_anchors(self, caller: Caller) -> list[str]:
         """Returns when the ledger's anchor was missing and who accepted that, or joined another machine's, in words."""
         caller.require(Permission.SEE_ALL)
         with self._reading:
-            return [anchor_note(act) for act in reversed(read_history(self._book, self._read).anchor_acts)]
+            return [anchor_note(act) for act in reversed(read_history(self._book, self._read).missing_anchors)]
 
     def _history(self, caller: Caller, account: str) -> AccountHistory:
+        """Returns what was read of an account, to be looked at while `_reading` is held."""
         if account not in self._visible(caller):
             raise NotPermitted(caller.name, f"see account {account!r}")
-        with self._reading:
-            return read_history(self._book, self._read).accounts[account]
+        return read_history(self._book, self._read).accounts[account]
 
-    def _own(self, caller: Caller, account: str) -> Document:
+    def _own(self, caller: Caller, account: str) -> Share:
         own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
         if caller.project:
             limits.append(self._left_of_project(caller.project, account))
-        cap = self._book.capped(caller.name, account=account)
-        role = self._book.role(account, caller.name)
-        return {
-            **balance_document(own),
-            "name": caller.name,
-            "role": None if role is None else role.value,
-            "cap": write_loss_text(cap),
-            "spendable": write_amount(min(limits)),
-        }
+        cap, role = self._book.capped(caller.name, account=account), self._book.role(account, caller.name)
+        return Share(name=caller.name, role=role, cap=cap, balance=own, spendable=min(limits))
 
     def _left_of_project(self, project: str, account: str) -> Fraction:
         """The largest pure question that a project may pay; nothing if it was allotted nothing."""
         if self._book.allotted(project, account=account) is None:
             return Fraction(0)
         return self._book.balance(account, project=project).remaining.epsilon
-
-    def _all(self, caller: Caller, account: str) -> Document:
-        if not caller.may(Permission.SEE_ALL):
-            return {}
-        return standing_document(self._book.standing(account))
 
     def _member(self, account: str, who: str) -> Document:
         found = self._book.standing(account)
@@ -179,7 +172,7 @@ class Acts:
             ``entries``, and ``next``: where the next page goes on, or null at the end of the book.
         """
         found, following = self.entries(caller, after=after, limit=limit, account=account, analyst=analyst)
-        return {"entries": [entry_document(entry) for entry in found], "next": following}
+        return history_document(found, following)
 
     def entries(
         self,

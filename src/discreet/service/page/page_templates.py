@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import re
 from fractions import Fraction
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
-from discreet.report.display import amount, percent, printable
-from discreet.report.html import Html
+from discreet.presentation import rendering
+from discreet.report.display import percent
 from discreet.report.render import Scheme, config
 from discreet.service.caller import Permission
 
@@ -24,20 +20,13 @@ ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg"
 
 
 def environment() -> Environment:
-    """Returns the environment of all templates; a name that is not given is an error, not an empty text."""
-    made = Environment(
-        loader=PackageLoader("discreet.service.page", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"shown": shown, "picture": picture, "moment": moment, "json": json_text, "amount": amount}
+    """Returns the environment of all pages, with the templates that reports share."""
+    made = rendering.environment("discreet.service.page")
     made.filters |= {"first_question": first_question, "confidence": confidence}
     made.globals |= {
         "asset": asset_address,
         "may": Permission,
-        "chart_colours": json_text({scheme.value: config(scheme) for scheme in Scheme}),
+        "chart_colours": rendering.json_text({scheme.value: config(scheme) for scheme in Scheme}),
     }
     return made
 
@@ -57,24 +46,6 @@ def asset_address(name: str) -> str:
     return f"/assets/{name}?v={_VERSIONS[name]}"
 
 
-def shown(value: object) -> str:
-    """Returns a value as text without control characters, other than ends of lines."""
-    return printable(str(value), lines=True)
-
-
-def picture(drawn: Html | None) -> Markup:
-    """Returns markup that `report.html` has built, as it is; nothing else is let through.
-
-    Raises:
-        TypeError: for text.
-    """
-    if drawn is None:
-        return Markup("")
-    if not isinstance(drawn, Html):
-        raise TypeError("Only markup of report.html is put in as it is.")
-    return Markup(drawn)  # noqa: S704 - it escapes all that it is given
-
-
 def first_question(table: str) -> str:
     """Returns a question to begin with.
 
@@ -92,21 +63,3 @@ def confidence(text: str) -> str:
     '95 %'
     """
     return percent(Fraction(text))
-
-
-def json_text(value: Any) -> str:
-    """Returns JSON, to be escaped as an attribute like any other text."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=True)
-
-
-def moment(seconds: float | str | None) -> str:
-    """Returns a time for people: seconds since 1970, or what the book writes.
-
-    >>> moment(0), moment("2026-11-17T01:02:03.456Z"), moment(None)
-    ('1970-01-01 00:00 UTC', '2026-11-17 01:02 UTC', 'never')
-    """
-    if seconds is None:
-        return "never"
-    if isinstance(seconds, str):
-        return f"{seconds[:16].replace('T', ' ')} UTC"
-    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -12,28 +11,24 @@ from starlette.responses import Response
 
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry
-from discreet.presentation.documents.query_text import asked_text
+from discreet.presentation.ledger_view.account_view import burn_down_chart
+from discreet.presentation.ledger_view.entry_view import view_entry
+from discreet.presentation.ledger_view.query_text import asked_text
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
-from discreet.service.page import book_view
 from discreet.service.page.routes.analyst_routes import attachment
 from discreet.service.page.steward_forms import amounts, needed_amounts
 from discreet.service.page.visit import PageRoute, Visit, to
 
 ON_A_PAGE = 50
 LATEST = 10
-MOST_ENTRIES = 10_000
-"""Of one account on its page; older ones are in the history."""
 
 
 def overview(visit: Visit) -> Response:
     """Shows all accounts."""
-    found = visit.site.acts.budgets(visit.caller)
-    return visit.page("overview.html", accounts=[_account_view(visit, told) for told in found])
-
-
-def _account_view(visit: Visit, told: Document) -> book_view.AccountView:
-    return book_view.account_view(told, told["balance"], visit.site.acts.spending(visit.caller, told["account"]))
+    acts, caller = visit.site.acts, visit.caller
+    views = [acts.account_view(caller, told["account"]) for told in acts.budgets(caller)]
+    return visit.page("overview.html", accounts=views)
 
 
 def account(visit: Visit) -> Response:
@@ -47,28 +42,12 @@ def account(visit: Visit) -> Response:
 
 
 def _account(visit: Visit) -> dict[str, Any]:
-    name = visit.request.path_params["account"]
-    told = next((one for one in visit.site.acts.budgets(visit.caller) if one["account"] == name), None)
-    if told is None:
+    name, acts = visit.request.path_params["account"], visit.site.acts
+    if all(told["account"] != name for told in acts.budgets(visit.caller)):
         raise InvalidParameter("account", name, "to be one that you may see", "Choose one of the list.")
-    entries, acts = _entries(visit, name, None), visit.site.acts
-    asked, spending = acts.questions(visit.caller, name), acts.spending(visit.caller, name)
-    people = [book_view.member_view(one, asked.get(one["name"], 0)) for one in told["people"]]
-    return {
-        "account": book_view.account_view(told, told["balance"], spending),
-        "members": people,
-        "askers": [each for each in people if each.questions],
-        "projects": [book_view.member_view(one) for one in told["projects"]],
-        "burned": book_view.burned(spending),
-        "latest": [book_view.entry_line(entry) for entry in reversed(entries[-LATEST:])],
-        "kinds": Counter(entry.kind for entry in entries),
-    }
-
-
-def _entries(visit: Visit, account: str, analyst: str | None) -> list[Entry]:
-    """The newest entries of an account in order, as many as a page looks at."""
-    found: list[Entry] = visit.site.acts.recent(visit.caller, account=account, analyst=analyst, limit=MOST_ENTRIES)
-    return found[::-1]
+    view, latest = acts.account_view(visit.caller, name), acts.recent(visit.caller, account=name, limit=LATEST)
+    chart = burn_down_chart([view.whole])
+    return {"account": view, "burned": chart, "latest": list(map(view_entry, latest))}
 
 
 def report(visit: Visit) -> Response:
@@ -137,7 +116,7 @@ def history(visit: Visit) -> Response:
     found, older = _before(visit, place or None, who or None, visit.asked("before"))
     return visit.page(
         "history.html",
-        items=[book_view.entry_line(entry) for entry in found],
+        items=list(map(view_entry, found)),
         everybody=everybody,
         names=[(told["account"], told["account"]) for told in visit.site.acts.budgets(visit.caller)],
         account=place,
@@ -155,13 +134,12 @@ def _before(visit: Visit, account: str | None, who: str | None, before: str) -> 
 
 
 def own_budget(visit: Visit) -> Response:
-    """Shows what is left for whoever looks."""
-    own = []
-    for told in visit.site.acts.budgets(visit.caller):
+    """Shows what the caller may still spend."""
+    own, acts = [], visit.site.acts
+    for told in acts.budgets(visit.caller):
         if told["own"] is not None:
-            spending = visit.site.acts.own_spending(visit.caller, told["account"])
-            view = book_view.account_view(told, told["own"], spending)
-            own.append({"view": view, "burned": book_view.burned(spending)})
+            view = acts.own_view(visit.caller, told["account"])
+            own.append({"account": told["account"], "view": view, "burned": burn_down_chart([view])})
     return visit.page("budget.html", accounts=own)
 
 

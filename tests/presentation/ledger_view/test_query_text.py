@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet import Curator, count
 from discreet.engines import Memory
 from discreet.ledger import Entry
-from discreet.presentation.documents.query_text import asked_text, plan_text
+from discreet.presentation.ledger_view.query_text import asked_text, plan_text
 from discreet.privacy import Budget
 
 ROWS = [{"ward": "A", "age": 40}, {"ward": "B", "age": 60}]

@@ -1,7 +1,7 @@
-"""A book read once from its beginning, page by page, and what a report keeps of it: sums, curves, the newest of each.
+"""Reads a ledger once from its beginning, page by page, and keeps sums, curves and the newest entries of each kind.
 
 Entries are read as they are written and nothing is added to them. Lists keep the newest so many; counts and sums are
-of all.
+of all. What is kept grows while a ledger is read on; `ledger_view.account_view` makes frozen views of it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from typing import Any
 
 from discreet.ledger import Book, Entry
 from discreet.ledger.changes import makes_anchor_again
-from discreet.ledger.serialization import parsed, read_loss
+from discreet.ledger.serialization import parsed, read_loss, read_unit
 from discreet.ledger.tallies import Price, Tallies
-from discreet.presentation.documents.query_text import asked_text
-from discreet.presentation.ledger_report.entry_words import entry_details
-from discreet.presentation.ledger_report.released_numbers import Declared
-from discreet.presentation.ledger_report.used_shares import Spending
+from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
+from discreet.presentation.ledger_view.spending import Spending
 from discreet.privacy import Loss, Neighbours
 
 PAGE = 5_000
@@ -29,58 +27,52 @@ MOST_LISTED = 100
 """Lines of a list: the newest."""
 
 MOST_WORDINGS = 2_000
-"""Different questions of an account that are counted, by their words."""
+"""Different queries of an account that are counted, by their words."""
 
 MOST_RUNNING = 10_000
-"""Charges without an outcome that are remembered while the book is read."""
+"""Charges without an outcome that are remembered while the ledger is read."""
 
 _ON_ACCOUNTS = ("open", "attach", "amend", "renew", "appoint", "allot", "unlock")
 _ON_THE_LEDGER = ("service", "freeze", "resume", "recover", "anchor")
-ACTS = frozenset(_ON_ACCOUNTS + _ON_THE_LEDGER)
-"""What stewards do: everything else follows from questions."""
+ACTIONS = frozenset(_ON_ACCOUNTS + _ON_THE_LEDGER)
+"""Kinds of entries that stewards make: all others follow from queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A charged question and how it ended, or what was released on the way to its answer.
+class ChargeView:
+    """A charge and how it ended.
 
     Attributes:
-        sequence: of its charge.
-        question: as the charge has it.
-        cost: what it cost.
+        entry: the charge itself.
         outcome: "answered", "failed" or "not ended".
-        replay_key: under which its answer is kept, if it has one.
-        paid_by: the charge that has paid, if it is not this one.
+        replay_key: under which its answer is stored, if it has one.
     """
 
-    sequence: int
-    time: str
-    account: str
-    who: str
-    project: str
-    words: str
-    question: str
-    cost: str
+    entry: EntryView
     outcome: str = "not ended"
     replay_key: str = ""
-    paid_by: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
-    """An entry that is no question."""
+class Declared:
+    """A table as it was declared when something was released from it.
 
-    sequence: int
-    time: str
-    kind: str
+    Attributes:
+        declaration: the text of the entry.
+        version: of its data.
+        account: whose people it is about.
+        neighbours: the account's relation.
+    """
+
+    declaration: str
+    version: str
     account: str
-    who: str
-    words: str
+    neighbours: Neighbours
 
 
 @dataclass(slots=True, kw_only=True)
 class AccountHistory:
-    """One account, filled while the book is read."""
+    """One account, filled while the ledger is read."""
 
     name: str
     unit: str
@@ -91,9 +83,10 @@ class AccountHistory:
     projects: dict[str, Spending] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     wordings: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
 
     def person(self, name: str) -> Spending:
-        """Returns somebody's spending."""
+        """Returns a person's spending."""
         return self.people.setdefault(name, Spending(budget=self.budget))
 
     def project(self, name: str) -> Spending:
@@ -107,18 +100,18 @@ class AccountHistory:
 
 
 @dataclass(slots=True, kw_only=True)
-class BookHistory:
-    """What a report keeps of a book, filled while it is read."""
+class LedgerHistory:
+    """What is kept of a ledger, filled while it is read."""
 
     accounts: dict[str, AccountHistory] = field(default_factory=dict)
-    asked: dict[int, Asked] = field(default_factory=dict)
-    acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
+    charges: dict[int, ChargeView] = field(default_factory=dict)
+    actions: deque[EntryView] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
     declared: dict[tuple[str, int], Declared] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     running: dict[int, tuple[str, bool]] = field(default_factory=dict)
-    """Charges that have not ended: their projects, and whether another one has paid."""
-    anchor_acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
-    """Where the anchor was missing, and somebody accepted that or joined another machine's."""
+    """Charges that have not ended: the project of each, and whether it paid for itself."""
+    missing_anchors: deque[EntryView] = field(default_factory=lambda: deque(maxlen=MOST_LISTED))
+    """Where the anchor was missing, and a steward accepted that or joined another machine's."""
     entries: int = 0
     last: int = 0
     """The entry that was read last."""
@@ -127,16 +120,16 @@ class BookHistory:
         """Returns the tables as they were declared before an entry."""
         return {table: told for (table, place), told in self.declared.items() if place < sequence}
 
-    def keep(self, asked: Asked) -> None:
-        """Keeps a question, and lets go of the oldest."""
-        self.asked[asked.sequence] = asked
-        if len(self.asked) > MOST_LISTED:
-            del self.asked[next(iter(self.asked))]
+    def add_charge(self, entry: EntryView) -> None:
+        """Adds a charge, and drops the oldest where there are too many to list."""
+        self.charges[entry.sequence] = ChargeView(entry=entry)
+        if len(self.charges) > MOST_LISTED:
+            del self.charges[next(iter(self.charges))]
 
 
-def read_history(book: Book, history: BookHistory | None = None) -> BookHistory:
-    """Reads all entries of a book, a page at a time, or those that were made since an earlier reading of it."""
-    history = BookHistory() if history is None else history
+def read_history(book: Book, history: LedgerHistory | None = None) -> LedgerHistory:
+    """Reads all entries of a ledger, a page at a time, or those that were made since an earlier reading of it."""
+    history = LedgerHistory() if history is None else history
     for entry in _entries(book, history.last):
         history.entries += 1
         history.last = entry.sequence
@@ -144,8 +137,10 @@ def read_history(book: Book, history: BookHistory | None = None) -> BookHistory:
         read = _READERS.get(entry.kind)
         if read is not None:
             read(history, entry, entry.content)
-        if entry.kind in ACTS:
-            history.acts.append(_act(entry))
+        if entry.account in history.accounts:
+            history.accounts[entry.account].kinds[entry.kind] += 1
+        if entry.kind in ACTIONS:
+            history.actions.append(view_entry(entry))
     return history
 
 
@@ -155,22 +150,11 @@ def _entries(book: Book, last: int) -> Iterator[Entry]:
         last = found[-1].sequence
 
 
-def _act(entry: Entry) -> Act:
-    return Act(
-        sequence=entry.sequence,
-        time=entry.time,
-        kind=entry.kind,
-        account=entry.account,
-        who=entry.who,
-        words=entry_details(entry),
-    )
-
-
-def anchor_note(act: Act) -> str:
+def anchor_note(action: EntryView) -> str:
     """Returns a warning about an entry by which a missing anchor was accepted, or another machine's was joined."""
     return (
-        f"Entry {act.sequence}, {act.time[:16].replace('T', ' ')}, by {act.who}: the anchor of the ledger was "
-        f"{act.words}. An older copy may have taken the ledger's place then."
+        f"Entry {action.sequence}, {action.moment[:16]}, by {action.who}: the anchor of the ledger was {action.words}. "
+        "An older copy may have taken the ledger's place then."
     )
 
 
@@ -178,21 +162,21 @@ def _time(entry: Entry) -> dt.datetime:
     return dt.datetime.fromisoformat(entry.time)
 
 
-def _open(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _open(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     told = content["account"]
     budget = read_loss(told["budget"])
     own = Spending(budget=budget)
     own.begin(_time(entry), budget)
     history.accounts[told["name"]] = AccountHistory(
         name=told["name"],
-        unit=told["unit"]["name"],
+        unit=str(read_unit(told["unit"])),
         neighbours=Neighbours(told["neighbours"]),
         budget=budget,
         own=own,
     )
 
 
-def _attach(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _attach(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.tables[content["table"]] = content["version"]
     history.declared[content["table"], entry.sequence] = Declared(
@@ -203,74 +187,62 @@ def _attach(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None
     )
 
 
-def _amend(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _amend(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.budget = read_loss(content["budget"])
     for spender in account.spenders:
         spender.amend(_time(entry), account.budget)
 
 
-def _renew(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _renew(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account, time = history.accounts[entry.account], _time(entry)
     account.budget = read_loss(content["budget"])
     for spender in account.spenders:
         spender.begin(time, account.budget)
 
 
-def _appoint(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
-    if entry.account:  # else it is a role on the whole book
+def _appoint(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    if entry.account:  # else it is a role on the whole ledger
         account, cap = history.accounts[entry.account], content["cap"]
         account.person(content["name"]).limit(_time(entry), None if cap is None else read_loss(cap))
 
 
-def _allot(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _allot(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     account = history.accounts[entry.account]
     account.project(content["project"]).limit(_time(entry), read_loss(content["cap"]))
 
 
-def _run(history: BookHistory, entry: Entry, project: str, *, paid: bool) -> None:
+def _run(history: LedgerHistory, entry: Entry, project: str, *, paid: bool) -> None:
     """Remembers a charge until it ends; of those that never do, the oldest are forgotten."""
     history.running[entry.sequence] = project, paid
     if len(history.running) > MOST_RUNNING:
         del history.running[next(iter(history.running))]
 
 
-def _ended(history: BookHistory, entry: Entry) -> list[Spending]:
-    """Whose question has ended: nobody's, if it was on the way to another's answer."""
+def _spenders(account: AccountHistory, who: str, project: str) -> list[Spending]:
+    return [account.own, account.person(who), *([account.project(project)] if project else [])]
+
+
+def _ended(history: LedgerHistory, entry: Entry) -> list[Spending]:
+    """Returns whose query has ended: nobody's, if another charge paid for it."""
     project, paid = history.running.pop(entry.about, ("", True))
-    account = history.accounts[entry.account]
-    more = [account.project(project)] if project else []
-    return [account.own, account.person(entry.who), *more] if paid else []
+    return _spenders(history.accounts[entry.account], entry.who, project) if paid else []
 
 
-def _charge(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
-    """A charge that stands beside another is free: it is for what was released on the way to an answer."""
-    account, time, project = history.accounts[entry.account], _time(entry), content.get("project", "")
-    words = asked_text(content)
-    _run(history, entry, project, paid="beside" not in content)
-    if "beside" not in content:
+def _charge(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
+    """Counts a charge; one that another charge paid for is free, and was released on the way to an answer."""
+    account, time, view = history.accounts[entry.account], _time(entry), view_entry(entry)
+    _run(history, entry, view.project, paid=not view.paid_by)
+    if not view.paid_by:
         price = Price(Tallies.read(parsed(entry.price)))
-        spenders = [account.own, account.person(entry.who), *([account.project(project)] if project else [])]
-        for spender in spenders:
+        for spender in _spenders(account, entry.who, view.project):
             spender.charge(time, price)
-        if words in account.wordings or len(account.wordings) < MOST_WORDINGS:
-            account.wordings[words] += 1
-    history.keep(
-        Asked(
-            sequence=entry.sequence,
-            time=entry.time,
-            account=entry.account,
-            who=entry.who,
-            project=project,
-            words=words,
-            question=content["question"],
-            cost=str(read_loss(content["cost"])),
-            paid_by=content.get("beside", 0),
-        )
-    )
+        if view.words in account.wordings or len(account.wordings) < MOST_WORDINGS:
+            account.wordings[view.words] += 1
+    history.add_charge(view)
 
 
-def _recover(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
+def _recover(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
     """Counts what was lost with a ledger, which counts as spent by those who had spent it."""
     account, time = history.accounts[entry.account], _time(entry)
     lost = [(account.own, content["account"])]
@@ -280,27 +252,27 @@ def _recover(history: BookHistory, entry: Entry, content: dict[str, Any]) -> Non
         spender.lose(time, Price(Tallies.read(spent)))
 
 
-def _anchor(history: BookHistory, entry: Entry, _: dict[str, Any]) -> None:
+def _anchor(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
     if makes_anchor_again(entry):
-        history.anchor_acts.append(_act(entry))
+        history.missing_anchors.append(view_entry(entry))
 
 
-def _answer(history: BookHistory, entry: Entry, content: dict[str, Any]) -> None:
-    asked = history.asked.get(entry.about)
-    if asked is not None:
-        history.asked[entry.about] = replace(asked, outcome="answered", replay_key=content["replay_key"])
+def _answer(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> None:
+    charge = history.charges.get(entry.about)
+    if charge is not None:
+        history.charges[entry.about] = replace(charge, outcome="answered", replay_key=content["replay_key"])
     for spender in _ended(history, entry):
         spender.answered += 1
 
 
-def _fail(history: BookHistory, entry: Entry, _: dict[str, Any]) -> None:
-    if entry.about in history.asked:
-        history.asked[entry.about] = replace(history.asked[entry.about], outcome="failed")
+def _fail(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
+    if entry.about in history.charges:
+        history.charges[entry.about] = replace(history.charges[entry.about], outcome="failed")
     for spender in _ended(history, entry):
         spender.failed += 1
 
 
-_READERS: dict[str, Callable[[BookHistory, Entry, dict[str, Any]], None]] = {
+_READERS: dict[str, Callable[[LedgerHistory, Entry, dict[str, Any]], None]] = {
     "open": _open,
     "attach": _attach,
     "amend": _amend,

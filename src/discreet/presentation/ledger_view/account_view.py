@@ -1,0 +1,209 @@
+"""Accounts and those who spend from them, as frozen views: figures of the ledger, their use over time, a forecast.
+
+Figures are those of `ledger.Standing`, and use is read from the entries by `ledger_history`; nothing is computed again
+by a face that shows them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from discreet.ledger import Balance, Share, Standing
+from discreet.ledger.account import bounded
+from discreet.presentation.ledger_view.forecast import Forecast, forecast
+from discreet.presentation.ledger_view.ledger_history import AccountHistory
+from discreet.presentation.ledger_view.spending import Spending, steps_left
+from discreet.report.charts import Spec
+from discreet.report.display import plain, rate
+from discreet.report.time_charts import BurnDown, burn_down
+
+ACCOUNT, ANALYST, PROJECT = "account", "analyst", "project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpenderView:
+    """An account, a person or a project: what it may spend, has spent and has left, and how it came to that.
+
+    Attributes:
+        name: whose figures these are.
+        kind: "account", "analyst" or "project".
+        role: the person's, in words; "project" for a project, and empty for the account.
+        cap: the budget or cap, in words; "none" without one.
+        spent: in the present period, in words.
+        remaining: of the budget or cap, in words; "as the account" without one.
+        balance: the same figures as amounts.
+        queries: charged ones, ever.
+        answered: of the queries.
+        failed: of the queries.
+        left: the share of the budget or cap that is left; of the account's budget, without a cap.
+        forecast: when it is used up; None if it is too early to tell, or there is nothing to use up.
+        is_charged: whether anything was ever charged to it, or counts as such.
+        burn_down: what was left after each charge and each change of the budget; None before there was any.
+    """
+
+    name: str
+    kind: str
+    role: str
+    cap: str
+    spent: str
+    remaining: str
+    balance: Balance
+    queries: int
+    answered: int
+    failed: int
+    left: float
+    forecast: Forecast | None
+    is_charged: bool
+    burn_down: BurnDown | None
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether there is a budget or cap of its own to be used up."""
+        return self.cap != "none"
+
+    @property
+    def label(self) -> str:
+        """The name in a list or a legend."""
+        return "the account" if self.kind == ACCOUNT else f"{self.kind} {plain(self.name)}"
+
+    @property
+    def used_up(self) -> str:
+        """When nothing is left, in words."""
+        if not self.is_capped:
+            return "no cap of their own"
+        if self.left <= 0:
+            return "now"
+        return "too early to tell" if self.forecast is None else self.forecast.words
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The figures by their labels."""
+        return {label.capitalize(): text for label, text in self.balance.facts.items()}
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """The names that may ask nothing new until a steward unlocks the account."""
+        return tuple(who or "names without a role" for who in self.balance.stopped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountView:
+    """An account and all who spend from it.
+
+    Attributes:
+        name: the account's.
+        unit: who is protected.
+        neighbours: by what neighbouring tables differ, in words.
+        tables: each with the version that was attached last.
+        is_listed: whether only people who were appointed may ask.
+        whole: the account itself.
+        people: all who asked or were appointed, by name.
+        projects: all that have a cap, by name.
+        kinds: how many entries of each kind are about it.
+        wordings: charged queries by their words, those that were asked most often first.
+    """
+
+    name: str
+    unit: str
+    neighbours: str
+    tables: dict[str, str]
+    is_listed: bool
+    whole: SpenderView
+    people: tuple[SpenderView, ...]
+    projects: tuple[SpenderView, ...]
+    kinds: dict[str, int]
+    wordings: tuple[tuple[str, int], ...]
+
+    @property
+    def ranked(self) -> list[SpenderView]:
+        """People and projects, those who have used most of their caps first."""
+        return sorted((*self.people, *self.projects), key=lambda one: (not one.is_capped, one.left, -one.queries))
+
+
+def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) -> AccountView:
+    """Returns the view of an account.
+
+    Args:
+        standing: its figures, from the ledger.
+        history: what was read from its entries.
+        now: when forecasts are made.
+    """
+    return AccountView(
+        name=standing.account,
+        unit=history.unit,
+        neighbours=history.neighbours.value.replace("_", " or "),
+        tables=dict(history.tables),
+        is_listed=standing.listed,
+        whole=view_balance(standing.account, ACCOUNT, standing, history.own, now),
+        people=tuple(_view_share(one, ANALYST, history.people.get(one.name), now) for one in standing.people),
+        projects=tuple(_view_share(one, PROJECT, history.projects.get(one.name), now) for one in standing.projects),
+        kinds=dict(history.kinds),
+        wordings=tuple(history.wordings.most_common()),
+    )
+
+
+def view_balance(name: str, kind: str, balance: Balance, spending: Spending | None, now: dt.datetime) -> SpenderView:
+    """Returns the view of a balance: an account's, or somebody's own part of one."""
+    figures = str(balance.total), bounded(balance.spent), str(balance.remaining)
+    return _view(balance, spending, now, name=name, kind=kind, role="", figures=figures)
+
+
+def _view_share(share: Share, kind: str, spending: Spending | None, now: dt.datetime) -> SpenderView:
+    role = PROJECT if kind == PROJECT else "no role" if share.role is None else share.role.value
+    return _view(share.balance, spending, now, name=share.name, kind=kind, role=role, figures=share.figures)
+
+
+def _view(
+    balance: Balance,
+    spending: Spending | None,
+    now: dt.datetime,
+    *,
+    name: str,
+    kind: str,
+    role: str,
+    figures: tuple[str, str, str],
+) -> SpenderView:
+    cap, spent, remaining = figures
+    used = Spending(budget=balance.total) if spending is None else spending
+    ahead = None if cap == "none" else forecast(1 - used.left, used.left, since=used.first, now=now)
+    return SpenderView(
+        name=name,
+        kind=kind,
+        role=role,
+        cap=cap,
+        spent=spent,
+        remaining=remaining,
+        balance=balance,
+        queries=used.questions,
+        answered=used.answered,
+        failed=used.failed,
+        left=used.left,
+        forecast=ahead,
+        is_charged=any(step.is_charge for step in used.curve),
+        burn_down=steps_left(used, None if ahead is None else ahead.used_up) if used.curve else None,
+    )
+
+
+def burn_down_chart(spenders: Iterable[SpenderView], *, now: dt.datetime | None = None) -> Spec | None:
+    """Returns the chart of what was left of budgets and caps after each charge; None if nothing was charged.
+
+    Args:
+        spenders: the first is the one that the headline is about.
+        now: until when lines are drawn, and from when forecasts; without it the chart ends with the last charge, and
+            is the same whenever it is drawn.
+    """
+    first, *others = spenders
+    drawn = {one.label: one.burn_down for one in (first, *others) if one.burn_down and (one is first or one.is_capped)}
+    if first.burn_down is None or not first.is_charged:
+        return None
+    end = first.burn_down.steps[-1][0] if now is None else now
+    return burn_down(drawn, now=end, headline=headline(first, is_forecast=now is not None))
+
+
+def headline(spender: SpenderView, *, is_forecast: bool) -> str:
+    """Returns what a burn-down shows, as a sentence."""
+    whose = f"the budget of {plain(spender.name)}" if spender.kind == ACCOUNT else f"the part of {plain(spender.name)}"
+    left = f"{rate(spender.left)} of {whose} is left"
+    return f"{left}; used up {spender.used_up}" if is_forecast else left

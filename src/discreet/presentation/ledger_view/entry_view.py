@@ -1,0 +1,159 @@
+"""An entry of the ledger for people: who did what, when, and what it cost, in the same words on every face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.ledger import Entry
+from discreet.ledger.redeclaration import attached
+from discreet.ledger.serialization import read_loss
+from discreet.presentation.ledger_view.query_text import asked_text, outputs_text
+from discreet.privacy import Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    """One entry, as tables, pages and documents show it.
+
+    Attributes:
+        sequence: its place in the ledger.
+        time: when it was written, in UTC, as the ledger has it.
+        kind: "charge", "amend" and so on.
+        account: empty for an action on the whole ledger.
+        who: who acted.
+        project: the project that a charge or a cap is for; empty for none.
+        words: what was asked or done, on one line, without the kind.
+        sql: the query of a charge as it was written; None if it has none.
+        plan: the plan of a charge, as canonical JSON; None for other entries.
+        cost: what a charge cost, or what was lost with a ledger and counts as spent; None for other entries.
+        paid_by: the charge that paid for this one; 0 if it paid for itself.
+        about: the charge whose outcome this is, or 0.
+        hash: of the entry, in the chain.
+    """
+
+    sequence: int
+    time: str
+    kind: str
+    account: str
+    who: str
+    project: str
+    words: str
+    sql: str | None
+    plan: str | None
+    cost: Loss | None
+    paid_by: int
+    about: int
+    hash: str
+
+    @property
+    def what(self) -> str:
+        """The kind and the words, on one line."""
+        return f"{self.kind} {self.words}".rstrip()
+
+    @property
+    def moment(self) -> str:
+        """The time, to the second."""
+        return self.time[:19].replace("T", " ")
+
+    @property
+    def cost_text(self) -> str:
+        """The cost in words; empty for an entry that costs nothing by its kind."""
+        return "" if self.cost is None else str(self.cost)
+
+
+def view_entry(entry: Entry) -> EntryView:
+    """Returns the view of an entry.
+
+    >>> from discreet.ledger import Book
+    >>> from discreet.privacy import Budget, Unit, events
+    >>> book = Book()
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = book.charge("patients", events.Pure(0.25), sql="SELECT COUNT(*) FROM visits", question="{}")
+    >>> [(one.what, one.cost_text) for one in map(view_entry, book.history())]
+    [('open with epsilon=1', ''), ('charge SELECT COUNT(*) FROM visits', 'epsilon=0.25')]
+    """
+    content = entry.content
+    costs = entry.kind in ("charge", "recover") and content.get("cost") is not None
+    return EntryView(
+        sequence=entry.sequence,
+        time=entry.time,
+        kind=entry.kind,
+        account=entry.account,
+        who=entry.who,
+        project=content.get("project") or "",
+        words=_words(entry, content),
+        sql=content.get("sql"),
+        plan=content.get("question"),
+        cost=read_loss(content["cost"]) if costs else None,
+        paid_by=content.get("beside", 0),
+        about=entry.about,
+        hash=entry.hash,
+    )
+
+
+def _words(entry: Entry, content: dict[str, Any]) -> str:
+    said = f"of entry {entry.about}" if entry.about else _WORDS.get(entry.kind, _nothing)(content)
+    return " ".join(said.split())
+
+
+def anchor_words(content: Mapping[str, Any]) -> str:
+    """Returns what an entry about the ledger's anchor says."""
+    words = {
+        "begun": "begun with the ledger",
+        "marked": "begun for a ledger of an earlier version",
+        "joined": f"joined on another machine, by the head {content.get('head', '')[:16]}",
+        "accepted": f"missing, and accepted: {content.get('reason', '')}",
+    }
+    return words.get(content["how"], str(content["how"]))
+
+
+def _nothing(_: Mapping[str, Any]) -> str:
+    return ""
+
+
+def _budget(content: Mapping[str, Any]) -> str:
+    return str(read_loss(content["budget"]))
+
+
+def _noted(words: str, content: Mapping[str, Any]) -> str:
+    note = content.get("note")
+    return ": ".join(filter(None, (words, note)))
+
+
+def _capped(words: str, content: Mapping[str, Any]) -> str:
+    cap = content.get("cap")
+    return f"{words}, cap {read_loss(cap)}" if cap else words
+
+
+def _head(content: Mapping[str, Any]) -> str:
+    return f"entry {content['anchor'].split(':')[0]}"
+
+
+def _charged(content: Mapping[str, Any]) -> str:
+    if "beside" in content:
+        return f"{outputs_text(content['question'])}, paid by entry {content['beside']}"
+    return asked_text(content)
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "allot": lambda content: _noted(_capped(f"to project {content['project']}", content), content),
+    "amend": lambda content: _noted(f"to {_budget(content)}", content),
+    "anchor": anchor_words,
+    "answer": _nothing,
+    "appoint": lambda content: _capped(f"{content['name']} as {content['role']}", content),
+    "attach": attached,
+    "charge": _charged,
+    "claim": lambda content: f"entry {content['charge']}, to run it again",
+    "fail": _nothing,
+    "freeze": lambda content: f"{'moved at' if content.get('moved') else 'without'} {_head(content)}",
+    "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
+    "open": lambda content: f"with {_budget(content['account'])}",
+    "recover": lambda content: _noted(f"what was lost up to {_head(content)}", content),
+    "renew": lambda content: _noted(f"with {_budget(content)}", content),
+    "resume": lambda content: _noted("", content),
+    "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
+    "unlock": lambda content: _noted("", content),
+}
+"""What entries of each kind say; every kind of the ledger has its line, and a test compares the two lists."""
