@@ -138,10 +138,15 @@ def _told(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[st
 
 
 def _account(view: AccountView, now: dt.datetime) -> dict[str, Any]:
-    spenders = view.ranked[:MOST_SPENDERS]
-    pace = {"Share left": rate(view.whole.left), "Queries": f"{view.whole.queries:,}", "Used up": view.whole.used_up}
-    figure = _figure(view, now)
-    return {"view": view, "anchor": _anchor(view.name), "pace": pace, "figure": figure, "spenders": spenders}
+    whole = view.whole
+    pace = {"Share left": rate(whole.left), "Queries": f"{whole.queries:,}", "Used up": whole.used_up}
+    return {
+        "view": view,
+        "anchor": _anchor(view.name),
+        "figures": whole.facts | pace,
+        "figure": _figure(view, now),
+        "spenders": view.ranked[:MOST_SPENDERS],
+    }
 
 
 def _figure(view: AccountView, now: dt.datetime) -> Html | None:

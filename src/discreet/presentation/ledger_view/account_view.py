@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.ledger import Balance, Share, Standing
 from discreet.ledger.account import bounded
@@ -195,15 +195,17 @@ def burn_down_chart(spenders: Iterable[SpenderView], *, now: dt.datetime | None 
             is the same whenever it is drawn.
     """
     first, *others = spenders
-    drawn = {one.label: one.burn_down for one in (first, *others) if one.burn_down and (one is first or one.is_capped)}
     if first.burn_down is None or not first.is_charged:
         return None
+    drawn = {one.label: one.burn_down for one in (first, *others) if one.burn_down and (one is first or one.is_capped)}
+    if now is None:  # a forecast begins at the present, which is not on such a chart
+        drawn = {label: replace(line, used_up=None) for label, line in drawn.items()}
     end = first.burn_down.steps[-1][0] if now is None else now
     return burn_down(drawn, now=end, headline=headline(first, is_forecast=now is not None))
 
 
 def headline(spender: SpenderView, *, is_forecast: bool) -> str:
-    """Returns what a burn-down shows, as a sentence."""
-    whose = f"the budget of {plain(spender.name)}" if spender.kind == ACCOUNT else f"the part of {plain(spender.name)}"
-    left = f"{rate(spender.left)} of {whose} is left"
+    """Returns what a burn-down of an account, or of the reader's own part, shows, as a sentence."""
+    of = f"the budget of {plain(spender.name)}" if spender.kind == ACCOUNT else "your budget or cap"
+    left = f"{rate(spender.left)} of {of} is left"
     return f"{left}; used up {spender.used_up}" if is_forecast else left

@@ -91,9 +91,15 @@ def _maker(asked: Mapping[str, Any]) -> str:
 
 
 def outputs_text(question: str) -> str:
-    """Returns the columns of a release that was made on the way to an answer, and its table."""
+    """Returns the columns of a release that was made on the way to an answer, and its table; else its plan.
+
+    >>> outputs_text('{"outputs": [["n", ["#", "1"]]], "table": "visits"}'), outputs_text('{"noisy": "sums"}')
+    ('n of visits', '{"noisy": "sums"}')
+    """
     asked = json.loads(question)
-    return f"{', '.join(name for name, *_ in asked.get('outputs', ()))} of {asked.get('table', '')}"
+    if "outputs" not in asked or "table" not in asked:
+        return plan_text(question) if "batch" in asked else question
+    return f"{', '.join(name for name, *_ in asked['outputs'])} of {asked['table']}"
 
 
 def _plan(asked: Mapping[str, Any]) -> str:

@@ -1,0 +1,92 @@
+"""A ledger with entries of every kind, in every currency, and all that is paid; two accounts have caps and projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InsufficientBudget, LedgerTampered
+from discreet.ledger import AnchoredBook, Book, Head
+from discreet.ledger.anchor.recovery import restore_anchored
+from discreet.privacy import Budget, Loss, Unit, events
+from tests.curator.paid_verbs import VERBS, hospital
+
+CURRENCIES: dict[str, tuple[Loss, Loss]] = {
+    "pure": (Budget(epsilon=2), Budget(epsilon=1)),
+    "approximate": (Budget(epsilon=2, delta="1e-6"), Budget(epsilon=1, delta="1e-7")),
+    "concentrated": (Budget(rho=2), Budget(rho=1)),
+}
+"""Accounts: a budget, and the cap of an analyst and of a project."""
+
+PAID = {"ask", "ask with private bounds", "ask_many", "profile", "fit", "synthesize by independent"}
+_CHARGES = (events.Pure("1/8"), events.Laplace(8), events.Pure("1/16"))
+
+
+@contextmanager
+def every_entry(folder: Path) -> Iterator[Book]:
+    """Writes the ledger in a folder, loses its end, restores it, and opens what was restored."""
+    lost, copy, anchor, file = (str(folder / name) for name in ("lost", "copy", "anchor", "clinic.ledger"))
+    with AnchoredBook(lost, anchor_file=anchor) as book:
+        _use_curator(book)
+        for name in CURRENCIES:
+            _use_account(book, name)
+        _freeze_and_resume(book)
+        book.backup(copy)
+        book.charge("approximate", events.Gaussian(16), analyst="ana", project="flu", question="{}")
+    restore_anchored(copy, file, anchor_file=anchor, accept_loss=True, note="the disk broke")
+    with AnchoredBook(file, anchor_file=anchor) as book:
+        book.charge("pure", events.Pure("1/32"), analyst="ben", question="{}")
+        yield book
+
+
+def _use_curator(book: Book) -> None:
+    """Everything that is paid, once more for free, refused, and a stream."""
+    curator = hospital(book)
+    for verb in VERBS:
+        if verb.name in PAID:
+            verb.call(curator, key=verb.name)
+            verb.call(curator)  # stored: no entry
+    with pytest.raises(InsufficientBudget):  # no entry, either
+        curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1000)
+    days = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
+    curator.stream(days, every="day", horizon=3, epsilon=1, start="2026-01-01", periods=2).release()
+
+
+def _use_account(book: Book, name: str) -> None:
+    """Caps, charges of each kind, a failure, a retry, amendments, a renewal and a credit that is given back."""
+    (budget, cap), acts = CURRENCIES[name], book.stewardship
+    acts.open_account(name, unit=Unit("person", "id"), budget=budget)
+    acts.appoint("ana", "analyst", account=name, cap=cap)
+    acts.appoint("ben", "analyst", account=name)
+    acts.appoint("sue", "steward", account=name)
+    acts.allot("flu", account=name, cap=cap, note="agreed")
+    acts.record("make key", about="ana", by="owner", facts={"key": "k1"})
+    for event in _CHARGES:
+        book.charge(name, event, analyst="ana", project="flu", question="{}", sql="SELECT COUNT(*) FROM elsewhere")
+    acts.renew(name, note="a new year")
+    acts.amend(name, budget=budget * 2, note="more people")
+    acts.allot("flu", account=name, cap=cap * 2)
+    for event in _CHARGES:
+        book.charge(name, event, analyst="ben", question="{}")
+    book.fail(book.charge(name, events.Pure("1/8"), analyst="ben", question="{}"))
+    acts.unlock(name, note="looked into")
+    book.fail(book.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
+    _retry(book, name)
+
+
+def _retry(book: Book, account: str) -> None:
+    """A charge whose runner stopped, and that somebody runs again under its key."""
+    given = {"analyst": "ana", "question": "{}", "key": f"again {account}"}
+    book.interrupt(book.charge(account, events.Pure("1/16"), **given))
+    claimed = book.claim(book.charge(account, events.Pure("1/16"), **given))
+    assert claimed is not None
+    book.store_answer(claimed, f"replay {account}", "{}")
+
+
+def _freeze_and_resume(book: Book) -> None:
+    with pytest.raises(LedgerTampered):
+        book.check_anchor(Head(1, "f" * 64))
+    book.resume(note="it was another ledger's")
