@@ -41,10 +41,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Asks what hints propose, and compares the answers with plain DuckDB."""
+    """Asks what hints propose, and compares the answers with plain DuckDB.
+
+    Args:
+        world: the tables.
+        curator: which is asked.
+        planner: which only plans: what it refuses does not depend on releases that other tests paid for.
+        plain: DuckDB.
+    """
 
     world: World
     curator: Curator
+    planner: Curator
     plain: duckdb.DuckDBPyConnection
     known: dict[str, Answer] = field(default_factory=dict)
     refusals: dict[str, UnsupportedQuery | None] = field(default_factory=dict)
@@ -55,7 +63,7 @@ class Judge:
             self.refusals[case.sql] = None
             try:
                 options: dict[str, Any] = {"epsilon": 1, "delta": DELTA} | case.options
-                self.curator.explain(case.sql, **options)
+                self.planner.explain(case.sql, **options)
             except UnsupportedQuery as refused:
                 self.refusals[case.sql] = refused
             except UnknownTable:

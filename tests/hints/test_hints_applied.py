@@ -64,8 +64,8 @@ _QUOTED = re.compile(r"`[^`]*`|\{[a-z_]+\}")
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
     made = world()
-    with curator(made) as found:
-        yield Judge(made, found, plain(made))
+    with curator(made) as asked, curator(made) as planner:
+        yield Judge(made, asked, planner, plain(made))
 
 
 def _raised(judge: Judge, cases: list[Case]) -> list[tuple[Case, UnsupportedQuery]]:

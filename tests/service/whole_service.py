@@ -25,8 +25,6 @@ from discreet.curator import Curator
 from discreet.curator.observation import engine_of, observed
 from discreet.curator.served import narrowed, table_facts
 from discreet.errors import DiscreetError, InternalError, UnknownJob
-from discreet.ledger.store import base
-from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.presentation.documents import error_document
 from discreet.privacy import Budget
@@ -42,12 +40,11 @@ from discreet.service.wire import startup_exchange
 from discreet.service.wire.startup_exchange import Start
 from discreet.service.wire.wire_server import WireServer
 from discreet.service.worker import operations
-from tests.conftest import steady
+from tests.faces.tape import NOW, SALT, Tape, still
 
 HOST = "localhost:8642"
 ORIGIN = f"http://{HOST}"
 CANARY = "ZZ-CANARY-7"
-NOW = 1_800_000_000
 PEOPLE = {
     "olga": ServiceRole.OWNER,
     "stella": ServiceRole.STEWARD,
@@ -75,50 +72,6 @@ def visits(*, without: int | None = None) -> pd.DataFrame:
 
 
 TYPES = {"patient": "int", "ward": "text", "age": "int", "remark": "text"}
-
-
-class Tape(Releaser):
-    """A releaser that takes down what it releases, or releases again what was taken down before.
-
-    Args:
-        kept: what was taken down, in order; it is written to unless `again`.
-        again: whether it comes out again, whatever enters.
-    """
-
-    def __init__(self, kept: list[Any], *, again: bool) -> None:
-        super().__init__(SeededBits(5))
-        self.kept, self.again, self.place = kept, again, 0
-
-    def _passed(self, name: str, *given: Any, **named: Any) -> Any:
-        if self.again:
-            self.place += 1
-            before, found = self.kept[self.place - 1]
-            assert before == name
-            return found
-        found = getattr(super(), name)(*given, **named)
-        self.kept.append((name, found))
-        return found
-
-    def noise(self, *given: Any) -> Any:
-        return self._passed("noise", *given)
-
-    def select(self, *given: Any) -> Any:
-        return self._passed("select", *given)
-
-    def weigh(self, *given: Any) -> Any:
-        return self._passed("weigh", *given)
-
-    def points(self, *given: Any, **named: Any) -> Any:
-        return self._passed("points", *given, **named)
-
-    def places(self, *given: Any) -> Any:
-        return self._passed("places", *given)
-
-    def candidates(self, *given: Any) -> Any:
-        return self._passed("candidates", *given)
-
-    def fit(self, *given: Any) -> Any:
-        return self._passed("fit", *given)
 
 
 @dataclass
@@ -263,8 +216,7 @@ def whole(folder: Path, kept: list[Any], *, again: bool, **chosen: Any) -> Itera
     (folder / "data").mkdir(parents=True)
     rows = visits(without=REMOVED if again else None)
     rows.to_csv(folder / "data" / "stays.csv", index=False)
-    clock = SimpleNamespace(time_ns=lambda: NOW * 10**9)
-    with patch.object(base, "time", clock), steady("whole service"):
+    with still("whole service"):
         curator = _curator(folder, rows, Tape(kept, again=again))
         made = _assembled(folder, curator, chosen)
         try:
@@ -288,7 +240,7 @@ def _curator(folder: Path, rows: pd.DataFrame, tape: Tape) -> Curator:
     )
     for name, role in {"ana": "analyst", "stella": "steward", "otto": "analyst"}.items():
         curator.appoint(name, role, account="visits")
-    return observed(curator, engine=engine_of(curator), releaser=tape, salt="neighbours")
+    return observed(curator, engine=engine_of(curator), releaser=tape, salt=SALT)
 
 
 def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
