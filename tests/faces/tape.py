@@ -6,6 +6,7 @@ What still differs between two runs of the same calls was not covered by noise.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
@@ -128,3 +129,26 @@ def frozen(kept: list[Any], *, again: bool) -> Iterator[None]:
 
 def _taped(noise: Callable[..., Any], tape: Tape) -> Callable[..., Any]:
     return lambda mechanism, _: tape.streamed(noise(mechanism, tape.noisy.bits))
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """All log lines of ours."""
+    logger, handler = logging.getLogger("discreet"), _Lines()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield handler.lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

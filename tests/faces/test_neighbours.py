@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from discreet.errors import DiscreetError
 from discreet.learn import GaussianNB
 from discreet.privacy import Budget
 from tests.cli.clinic import run
-from tests.faces.tape import frozen
+from tests.faces.tape import frozen, heard
 
 PEOPLE, REMOVED = 90, 7
 TABLES = {"visits.csv", "calls.csv"}
@@ -248,29 +247,6 @@ NOT_FUZZED = {
 # ------------------------------------------------------------------------------------------------------------- tests
 
 Found = dict[str, list[str]]
-
-
-class _Lines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
-
-
-@contextmanager
-def heard() -> Iterator[list[str]]:
-    """All log lines of ours."""
-    logger, handler = logging.getLogger("discreet"), _Lines()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    try:
-        yield handler.lines
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
 
 
 def _files(folder: Path) -> list[str]:
