@@ -14,8 +14,9 @@ import pytest
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import Operation, Work
 from discreet.service.identity import Identities
+from tests.faces.tape import NOW
 from tests.service.requests_matrix import COUNT
-from tests.service.whole_service import CANARY, HOST, NOW, ORIGIN, Whole, whole
+from tests.service.whole_service import CANARY, HOST, ORIGIN, Whole, whole
 
 ANALYST, STEWARD, AUDITOR = ServiceRole.ANALYST, ServiceRole.STEWARD, ServiceRole.AUDITOR
 ASKED = {"sql": COUNT, "epsilon": "0.1"}
