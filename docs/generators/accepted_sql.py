@@ -1,13 +1,24 @@
 """What the SQL reference says about accepted words: a meaning, a price and an example for each.
 
-Names, and nothing else, are compared with the registries of the gate, in both directions; examples are planned.
+Functions of a row are taken from their records; of all other words, names are compared with the registries of the gate,
+in both directions. Examples are planned.
 """
 
 # ruff: noqa: S608 - questions that are shown and planned; nothing runs them
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
+
+from discreet.plan.expressions.functions import dates as date_functions
+from discreet.plan.expressions.functions import texts as text_functions
+from discreet.plan.expressions.functions.arithmetic import ARITHMETIC
+from discreet.plan.expressions.functions.conditions import CONDITIONS
+from discreet.plan.expressions.functions.elementary import ELEMENTARY
+from discreet.plan.expressions.shorthands import DATE_SHORTHANDS, NUMBER_SHORTHANDS, TEXT_SHORTHANDS
+from discreet.sql.grammar_words import DATE_WORDS, NUMBER_WORDS, TEXT_WORDS
 
 FREE = "nothing"
 
@@ -310,132 +321,33 @@ PER_PERSON = (
     ),
 )
 
-NUMBERS = (
-    _number("ABS", "without its sign", "ABS(age - 50)"),
-    _number("SIGN", "-1, 0 or 1", "SIGN(age - 50)"),
-    _number("ROUND", "to places from -9 to 9; a double", "ROUND(charge, -1)"),
-    _number("FLOOR", "downwards; a double", "FLOOR(charge)"),
-    _number("CEIL CEILING", "upwards; a double", "CEIL(charge)"),
-    _number("TRUNC", "towards zero", "TRUNC(charge)"),
-    _number("MOD", "the remainder", "MOD(age, 10)"),
-    _number(
-        "GREATEST",
-        "the largest that is not NULL; clips from below, and makes the limit of NULL",
-        "GREATEST(charge, 10)",
-    ),
-    _number(
-        "LEAST", "the smallest that is not NULL; clips from above, and makes the limit of NULL", "LEAST(charge, 500)"
-    ),
-    _number("POWER POW", "a power", "POWER(age, 2)"),
-    _number("SQRT", "the root; of less than 0 it is NULL", "SQRT(charge)"),
-    _number("CBRT", "the cube root", "CBRT(charge)"),
-    _number("EXP", "e to a power", "EXP(charge / 1000)"),
-    _number("LN", "the natural logarithm; of 0 and less NULL", "LN(charge + 1)"),
-    _number("LOG LOG10", "the logarithm to 10, or LOG(b, x)", "LOG(charge + 1) + LOG10(charge + 1)"),
-    _number("LOG2", "the logarithm to 2", "LOG2(charge + 1)"),
-    _number("PI", "3.14...", "age * PI()"),
-    _number("RADIANS DEGREES", "from degrees, to degrees", "RADIANS(age) + DEGREES(age)"),
-    _number(
-        "SIN COS TAN",
-        "of an angle; bounds of TAN are clipped in the question",
-        "SIN(age) + COS(age) + GREATEST(LEAST(TAN(age), 9), -9)",
-    ),
-    _number("ASIN ACOS ATAN", "the angle", "ASIN(age / 120) + ACOS(age / 120) + ATAN(age)"),
-    _number("ATAN2", "the angle of two sides", "ATAN2(age, charge)"),
-    _number("SINH COSH TANH", "hyperbolic", "SINH(age / 120) + COSH(age / 120) + TANH(age)"),
-    _key("WIDTH_BUCKET", "the number of a band; all bands are public", "WIDTH_BUCKET(charge, 0, 1000, 4)"),
-    _number("COALESCE IFNULL NVL", "the first that is not NULL", "COALESCE(age, 50) + IFNULL(age, 50) + NVL(age, 50)"),
-    _number("NULLIF", "NULL where both are equal", "NULLIF(age, 0)"),
-    _number("IF", "by a condition", "IF(urgent, charge, 0)"),
-    _number(
-        "CAST TRY_CAST", "to another type; what does not fit is NULL", "CAST(charge AS INT) + TRY_CAST(charge AS INT)"
-    ),
-)
 
-TEXTS = (
-    _key("UPPER LOWER", "in capitals, in small letters", "UPPER(ward) || LOWER(ward)"),
-    _condition(
-        "TRIM BTRIM LTRIM RTRIM",
-        "without spaces, or other signs, at the ends",
-        "TRIM(note) = BTRIM(note) AND LTRIM(note) = RTRIM(note)",
-    ),
-    _condition("SUBSTRING SUBSTR", "a part, from a place on", "SUBSTRING(note, 6, 1) = '1' OR SUBSTR(note, 6) = '2'"),
-    _condition("LEFT RIGHT", "the first, the last signs", "LEFT(note, 4) = 'note' AND RIGHT(note, 1) = '1'"),
-    _number(
-        "LENGTH LEN CHAR_LENGTH",
-        "how many signs",
-        "GREATEST(LEAST(LENGTH(note) + LEN(note) + CHAR_LENGTH(note), 99), 0)",
-    ),
-    _condition("CONCAT", "put together, NULL passed over", "CONCAT(ward, '-', note) = 'heart-note 1'"),
-    _condition("REPLACE", "one text for another", "REPLACE(note, 'note ', '') = '1'"),
-    _condition("LPAD RPAD", "filled up to a length", "LPAD(note, 8, ' ') = RPAD(note, 8, ' ')"),
-    _condition("SPLIT_PART", "the part between separators", "SPLIT_PART(note, ' ', 2) = '1'"),
-    _condition(
-        "POSITION STRPOS INSTR",
-        "where a text begins; 0 if nowhere",
-        "POSITION('1' IN note) > 0 AND STRPOS(note, '1') = INSTR(note, '1')",
-    ),
-    _condition(
-        "STARTS_WITH ENDS_WITH CONTAINS",
-        "whether a text is at the start, at the end, inside",
-        "STARTS_WITH(note, 'n') AND ENDS_WITH(note, '1') AND CONTAINS(note, 'ot')",
-    ),
-    _condition(
-        "REGEXP_MATCHES REGEXP_LIKE REGEXP_FULL_MATCH",
-        "whether a pattern is found, or is the whole text",
-        "REGEXP_MATCHES(note, '1') OR REGEXP_LIKE(note, '2') OR REGEXP_FULL_MATCH(note, 'note .')",
-    ),
-    _condition(
-        "REGEXP_EXTRACT", "the text of a match, or of one of its groups", "REGEXP_EXTRACT(note, 'note (.)', 1) = '3'"
-    ),
-)
+class _Record(Protocol):
+    @property
+    def words(self) -> tuple[str, ...]: ...
 
-DATES = (
-    _key(
-        "EXTRACT DATE_PART DATEPART",
-        "a part of a date",
-        "EXTRACT(month FROM day) + DATE_PART('month', day) + DATEPART('month', day)",
-    ),
-    _key("DATE_TRUNC", "the first day of a month, week, ...; a moment is cut likewise", "DATE_TRUNC('month', day)"),
-    _key("YEAR QUARTER MONTH DAY", "parts by name", "YEAR(day) * 0 + QUARTER(day) * 0 + MONTH(day) + DAY(day) * 0"),
-    _key("HOUR", "of a moment", "HOUR(arrived)"),
-    _key(
-        "ISODOW DAYOFWEEK WEEKDAY",
-        "1 (Monday) to 7; 0 (Sunday) to 6",
-        "ISODOW(day) + DAYOFWEEK(day) * 0 + WEEKDAY(day) * 0",
-    ),
-    _key(
-        "WEEK WEEKOFYEAR DAYOFYEAR",
-        "the number of the week, of the day",
-        "WEEK(day) + WEEKOFYEAR(day) * 0 + DAYOFYEAR(day) * 0",
-    ),
-    _key("DAYNAME MONTHNAME", "in English", "DAYNAME(day) || MONTHNAME(day)"),
-    _condition("LAST_DAY", "of its month", "LAST_DAY(day) = day"),
-    _number(
-        "DATE_DIFF DATEDIFF",
-        "how many borders of a unit lie between",
-        "DATE_DIFF('day', DATE '2026-01-01', day) + DATEDIFF('month', DATE '2026-01-01', day)",
-    ),
-    _condition(
-        "DATE_ADD DATE_SUB",
-        "a date and a duration",
-        "DATE_ADD(day, INTERVAL 7 DAY) > DATE '2026-06-01' AND DATE_SUB(day, INTERVAL 1 MONTH) < DATE '2026-11-01'",
-    ),
-    _condition(
-        "STRFTIME TO_CHAR",
-        "a date as text",
-        "STRFTIME(day, '%Y-%m') = '2026-06' OR TO_CHAR(day, 'YYYY-MM') = '2026-07'",
-    ),
-    _number("EPOCH", "seconds since 1970", "EPOCH(arrived - DATE '2026-01-01')"),
-    _number(
-        "AGE", "a duration between dates, of which a part is taken", "EXTRACT(year FROM AGE(DATE '2026-12-31', day))"
-    ),
-    _condition(
-        "CURRENT_DATE TODAY", "the day that the steward declares as `today`", "day < CURRENT_DATE AND day < TODAY()"
-    ),
-    _condition(
-        "CURRENT_TIMESTAMP NOW",
-        "cut or cast to a day: likewise",
-        "day < CAST(NOW() AS DATE) AND day < CURRENT_TIMESTAMP::DATE",
-    ),
-)
+    @property
+    def meaning(self) -> str: ...
+
+    @property
+    def example(self) -> str: ...
+
+
+def _recorded(*families: Iterable[_Record]) -> tuple[Entry, ...]:
+    """What the records of functions say, of those that have words."""
+    records = [record for family in families for record in family if record.words]
+    return tuple(Entry(record.words, record.meaning, FREE, _question(record.example)) for record in records)
+
+
+def _question(example: str) -> str:
+    """An example of a record as a whole question."""
+    if example.startswith("WHERE "):
+        return f"SELECT COUNT(*) AS n FROM visits {example}"
+    key = example.removeprefix("GROUP BY ")
+    grouped = f"SELECT {key} AS k, COUNT(*) AS n FROM visits GROUP BY 1"
+    return grouped if key != example else f"SELECT {example} AS v FROM visits"
+
+
+NUMBERS = _recorded(ARITHMETIC, ELEMENTARY, CONDITIONS, NUMBER_SHORTHANDS, NUMBER_WORDS)
+TEXTS = _recorded(text_functions.TEXTS, TEXT_SHORTHANDS, TEXT_WORDS)
+DATES = _recorded(date_functions.DATES, DATE_SHORTHANDS, DATE_WORDS)

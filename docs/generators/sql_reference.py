@@ -49,6 +49,8 @@ clinic: `visits(patient, ward, age, charge, urgent, day, arrived, note)` and `pe
 `AVG(x)` leaves the error of the mean as it is. Expressions inside an aggregate, and everything that is done with released numbers (arithmetic between aggregates, HAVING, ORDER BY, LIMIT), cost
 nothing. Private group keys need a delta. `curator.explain` and `discreet explain` tell the price and the error of your own question before anything is spent.
 
+**Arguments.** In what a function means, a, b and c are its arguments in their order. One of them that is NULL makes the result NULL, unless the meaning says otherwise.
+
 **Total.** No expression fails on any row: a division by zero, a cast that does not fit, the logarithm of zero are NULL, and NULL counts for nothing.
 
 """

@@ -37,6 +37,7 @@ PASSED_ON = {
     ("sql/clauses/union_clause.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "refusal.hint"),
+    ("sql/functions/recorded.py", "mismatch.hint"),
     ("sql/refusals.py", "filled(hint, self.examples)"),
     ("sql/scope.py", "hint"),
     ("sql/select.py", "refusal.hint"),

@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from discreet.plan.expressions.calls import Mismatch, call
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.functions.dates import DATES
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS
@@ -50,38 +52,8 @@ _OPERATORS = {
     "concat": "||",
 }
 _PREFIX = {
-    "absolute": "ABS",
-    "round": "ROUND",
-    "floor": "FLOOR",
-    "ceil": "CEIL",
-    "greatest": "GREATEST",
-    "least": "LEAST",
-    "coalesce": "COALESCE",
-    "null_if": "NULLIF",
-    "upper_case": "UPPER",
-    "lower_case": "LOWER",
-    "length": "LENGTH",
-    "substring": "SUBSTRING",
-    "year": "YEAR",
-    "quarter": "QUARTER",
-    "month": "MONTH",
-    "day": "DAY",
-    "hour": "HOUR",
-    "day_of_week": "ISODOW",
-    "week": "WEEK",
-    "day_of_year": "DAYOFYEAR",
-    "day_name": "DAYNAME",
-    "month_name": "MONTHNAME",
-    "end_of_month": "LAST_DAY",
-    "replace": "REPLACE",
-    "split_part": "SPLIT_PART",
-    "position": "STRPOS",
-    "starts_with": "STARTS_WITH",
-    "ends_with": "ENDS_WITH",
-    "contains": "CONTAINS",
-    "square_root": "SQRT",
-    "cube_root": "CBRT",
-    **{name: name.upper() for name in ELEMENTARY - {"cube_root"}},
+    **{name: function.words[0] for name, function in FUNCTIONS.items() if function.words},
+    **{name: name.upper() for name in ("round", "substring", "replace")},
 }
 _CASTS = {
     **dict.fromkeys(("to_int", "round_to_int"), "INT"),
@@ -158,11 +130,10 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((name, (N,)) for name in ("negate", "absolute")),
         *((("to_int"), (kind,)) for kind in (T, B)),
         ("round_to_int", (F,)),
-        *((name, (D,)) for name in ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year")),
+        *((part.name, part.signatures[0].arguments) for part in DATES if part.calendar.parts),
         ("days_between", (D, D)),
         ("microseconds_between", (S, S)),
         ("position", (T, T)),
-        ("hour", (S,)),
         ("length", (T,)),
         ("if", (B, N, N)),
     ],

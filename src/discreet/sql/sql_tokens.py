@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import TokenType as Kind
 from discreet import check
 from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.sql.examples import DIALECT
+from discreet.sql.grammar_words import FUNCTION_WORDS
 from discreet.sql.parameters import LONGEST, filled
 from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, Source
 
@@ -51,25 +52,14 @@ _FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN, Kind.PIVOT}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
+    *FUNCTION_WORDS,
     *(name for registered in AGGREGATIONS.values() for name in registered.functions),
     *("COUNT", "COUNT_IF", "COUNTIF", "FILTER"),
     *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE", "MODE", "HISTOGRAM"),
     *("QUANTILE_DISC", "PERCENTILE_DISC", "ANY_VALUE"),
-    *("ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
-    *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "FIRST", "LAST"),
+    *("ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "FIRST", "LAST"),
     *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
     "GROUPING",
-    *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
-    *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
-    *("WEEK", "WEEKOFYEAR", "DAYOFYEAR", "DAYOFWEEK", "WEEKDAY", "DAYNAME", "MONTHNAME", "LAST_DAY"),
-    *("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATE_SUB", "STRFTIME", "TO_CHAR", "EPOCH", "AGE"),
-    *("CURRENT_DATE", "TODAY", "CURRENT_TIMESTAMP", "NOW"),
-    *("UPPER", "LOWER", "TRIM", "BTRIM", "LTRIM", "RTRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
-    *("LEFT", "RIGHT", "CONCAT", "REPLACE", "LPAD", "RPAD", "SPLIT_PART", "POSITION", "STRPOS", "INSTR"),
-    *("REGEXP_MATCHES", "REGEXP_LIKE", "REGEXP_FULL_MATCH", "REGEXP_EXTRACT"),
-    *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
-    *("LN", "LOG", "LOG2", "LOG10", "EXP", "CBRT", "PI", "RADIANS", "DEGREES", "SIN", "COS", "TAN", "ASIN", "ACOS"),
-    *("ATAN", "ATAN2", "SINH", "COSH", "TANH"),
 }
 """Words that may stand before a bracket."""
 

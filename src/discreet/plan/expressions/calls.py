@@ -27,10 +27,10 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?"
 
 
 class Mismatch(Exception):
-    """The arguments do not fit: a reason and a hint, which the reader completes with a position."""
+    """The arguments do not fit, or one of them: a reason and a hint, which the reader completes with a position."""
 
-    def __init__(self, reason: str, hint: str) -> None:
-        self.reason, self.hint = reason, hint
+    def __init__(self, reason: str, hint: str, argument: int | None = None) -> None:
+        self.reason, self.hint, self.argument = reason, hint, argument
         super().__init__(reason)
 
 

@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.shorthands.dates import as_date
+from discreet.plan.expressions.shorthands.numbers import rounded
 from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import moment, now, today
 from discreet.sql.functions.grammar import Read, only, read, reads
-from discreet.sql.functions.numbers import rounded
 from discreet.sql.scope import Scope
 
 # ---------------------------------------------------------------------------------------------------------------- casts
@@ -39,19 +40,25 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) -> Expression:
+    if target is Type.DATE:
+        return as_date(value)
     if value is NULL:
         return Literal(None, target)
-    if isinstance(value, Literal) and isinstance(value.value, str) and target in (Type.DATE, Type.TIMESTAMP):
-        return dated(target, value.value)
     if value.type is target:
         return value
     if target is Type.TIMESTAMP:
-        if value.type is Type.DATE:
-            return moment(value)
-        scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
+        return _as_moment(value, node, scope)
     if target is Type.INT and value.type is Type.FLOAT:
         return _nearest(value)
     return call(f"to_{target.value}", value)
+
+
+def _as_moment(value: Expression, node: exp.Expr, scope: Scope) -> Expression:
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        return dated(Type.TIMESTAMP, value.value)
+    if value.type is Type.DATE:
+        return moment(value)
+    return scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
 
 
 def _nearest(value: Expression) -> Expression:

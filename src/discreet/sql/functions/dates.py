@@ -8,7 +8,9 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH
+from discreet.plan.expressions.shorthands.dates import from_sunday
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import (
@@ -30,15 +32,9 @@ _TIMES = (Type.DATE, Type.TIMESTAMP)
 
 # ----------------------------------------------------------------------------------------------------- parts and starts
 
-_PARTS = {
-    **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR")},
-    **dict.fromkeys(("ISODOW", "DAYOFWEEKISO"), "day_of_week"),
-    **dict.fromkeys(("DOY", "DAYOFYEAR"), "day_of_year"),
-    "WEEKOFYEAR": "week",
-    "DAYOFMONTH": "day",
-}
+_PARTS = {part: function.name for function in FUNCTIONS.values() for part in function.calendar.parts}
 _FROM_SUNDAY = ("DOW", "DAYOFWEEK", "WEEKDAY")
-_STARTS = {**{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")}, "DAY": "to_date"}
+_STARTS = {unit: function.name for function in FUNCTIONS.values() if (unit := function.calendar.truncates)}
 
 
 @reads(exp.Extract, "this", "expression")
@@ -62,10 +58,11 @@ def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expr
         hint = "Use EPOCH, DAY, HOUR or MINUTE of a - b, YEAR or MONTH of AGE(a, b), or DATE_DIFF: {since}."
         return found.part(name) or scope.refuse(f"{name[:40]} is not a part of a duration in the list.", hint, node)
     if name in _FROM_SUNDAY:
-        return _from_sunday(found)
+        return from_sunday(found)
     if name not in _PARTS:
-        names = "YEAR, QUARTER, MONTH, WEEK, DAY, DOW (Sunday 0), ISODOW (Monday 1), DOY, HOUR or EPOCH"
-        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", f"Use {names}: {{weekdays}}.", node)
+        names = ", ".join(function.calendar.parts[0] for function in FUNCTIONS.values() if function.calendar.parts)
+        listed = f"Use {names} (Monday is 1 of ISODOW), DOW (Sunday is 0) or EPOCH: {{weekdays}}."
+        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", listed, node)
     return call(_PARTS[name], found)
 
 
@@ -81,15 +78,6 @@ def _operand(node: exp.Expr, scope: Scope) -> Expression | Elapsed | Age:
 @reads(exp.TimeToUnix, "this")
 def _epoch(node: exp.Expr, scope: Scope) -> Expression:
     return _part(exp.var("EPOCH"), node.this, node, scope)
-
-
-def _from_sunday(value: Expression) -> Expression:
-    """Sunday is 0, Saturday 6."""
-    return call("modulo", call("day_of_week", value), Literal(7, Type.INT))
-
-
-reads(exp.DayOfWeek, "this")(lambda node, scope: _from_sunday(read(node.this, scope)))
-names("WEEKDAY", 1)(lambda node, scope: _from_sunday(read(node.expressions[0], scope)))
 
 
 def _truncate(node: exp.Expr, scope: Scope) -> Expression:

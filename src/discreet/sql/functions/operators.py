@@ -80,7 +80,6 @@ def _negate(node: exp.Expr, scope: Scope) -> Expression:
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "multiply",
     exp.IntDiv: "integer_divide",
-    exp.Mod: "modulo",
     exp.EQ: "equal",
     exp.NEQ: "not_equal",
     exp.LT: "less",
@@ -89,29 +88,6 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.GTE: "greater_equal",
     exp.And: "and",
     exp.Or: "or",
-    exp.Nullif: "null_if",
-}
-_UNARY: dict[type[exp.Expr], str] = {
-    exp.Not: "not",
-    exp.Abs: "absolute",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-    exp.Upper: "upper_case",
-    exp.Lower: "lower_case",
-    exp.Length: "length",
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Day: "day",
-    exp.Hour: "hour",
-    exp.DayOfWeekIso: "day_of_week",
-    exp.DayOfYear: "day_of_year",
-    exp.Week: "week",
-    exp.WeekOfYear: "week",
-    exp.Dayname: "day_name",
-    exp.Monthname: "month_name",
-    exp.LastDay: "end_of_month",
-    exp.Sqrt: "square_root",
 }
 
 
@@ -121,8 +97,7 @@ def _plain(function: str, *parts: str) -> Read:
 
 for _kind, _function in _BINARY.items():
     reads(_kind, "this", "expression")(_plain(_function, "this", "expression"))
-for _kind, _function in _UNARY.items():
-    reads(_kind, "this")(_plain(_function, "this"))
+reads(exp.Not, "this")(_plain("not", "this"))
 reads(exp.Div, "this", "expression", "typed", "safe")(_plain("divide", "this", "expression"))
 
 
@@ -184,23 +159,3 @@ def _case(node: exp.Expr, scope: Scope) -> Expression:
 
 def _condition(subject: Expression | None, test: Expression) -> Expression:
     return test if subject is None else call("equal", subject, test)
-
-
-@reads(exp.If, "this", "true", "false")
-def _if(node: exp.Expr, scope: Scope) -> Expression:
-    default = node.args.get("false")
-    other = read(default, scope) if default is not None else NULL
-    return call("if", read(node.this, scope), read(node.args["true"], scope), other)
-
-
-@reads(exp.Coalesce, "this", "expressions")
-def _coalesce(node: exp.Expr, scope: Scope) -> Expression:
-    return call("coalesce", *(read(part, scope) for part in [node.this, *node.expressions]))
-
-
-def _extreme(function: str) -> Read:
-    return lambda node, scope: call(function, *(read(part, scope) for part in [node.this, *node.expressions]))
-
-
-reads(exp.Greatest, "this", "expressions", "ignore_nulls")(_extreme("greatest"))
-reads(exp.Least, "this", "expressions", "ignore_nulls")(_extreme("least"))

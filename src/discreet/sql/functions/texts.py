@@ -1,50 +1,21 @@
-"""Texts in questions: parts of them, texts put together, patterns and searches, and how each is read."""
+"""Texts in questions that have a grammar of their own: TRIM, ||, LPAD and LIKE, and how each is read."""
 
 from __future__ import annotations
 
-from functools import reduce
-
 from sqlglot import exp
 
-from discreet.plan.expressions.calls import NULL, call
+from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.letter_case import lower_case, upper_case
+from discreet.plan.expressions.shorthands.texts import as_text, together
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
-from discreet.sql.functions.grammar import Read, names, read, reads
+from discreet.sql.functions.grammar import names, read, reads
 from discreet.sql.scope import Scope
 
-WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING without a length
-ONE, NOTHING = Literal(1, Type.INT), Literal("", Type.TEXT)
+ONE = Literal(1, Type.INT)
 LONGEST_PAD = 1000
 
 # --------------------------------------------------------------------------------------------------------------- parts
-
-
-@reads(exp.Substring, "this", "start", "length")
-def _substring(node: exp.Expr, scope: Scope) -> Expression:
-    length = node.args.get("length")
-    rest = read(length, scope) if length is not None else WHOLE_REST
-    return call("substring", read(node.this, scope), read(node.args["start"], scope), rest)
-
-
-@reads(exp.Left, "this", "expression")
-def _left(node: exp.Expr, scope: Scope) -> Expression:
-    return call("substring", read(node.this, scope), ONE, _size(node, scope))
-
-
-@reads(exp.Right, "this", "expression")
-def _right(node: exp.Expr, scope: Scope) -> Expression:
-    """From so many places before the end; a place before the beginning is clipped."""
-    text, size = read(node.this, scope), _size(node, scope)
-    begin = call("add", call("subtract", call("length", text), size), ONE)
-    return call("substring", text, begin, size)
-
-
-def _size(node: exp.Expr, scope: Scope) -> Expression:
-    found = read(node.expression, scope)
-    if isinstance(found, Literal) and isinstance(found.value, int) and found.value < 0:
-        scope.refuse("LEFT and RIGHT take a length from 0 on.", "Use SUBSTRING: {grouped}.", node)
-    return found
 
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -74,49 +45,18 @@ def _trimmed(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Sc
     return call(f"trim{side}", text) if signs.name == " " else call(f"strip{side}", text, read(signs, scope))
 
 
-@reads(exp.SplitPart, "this", "delimiter", "part_index")
-def _split_part(node: exp.Expr, scope: Scope) -> Expression:
-    return call("split_part", *(read(node.args[part], scope) for part in ("this", "delimiter", "part_index")))
-
-
 # ------------------------------------------------------------------------------------------------------ put together
-
-
-def _text(value: Expression) -> Expression:
-    """Whole numbers, truth values and days become texts where texts are put together."""
-    if value is NULL:
-        return Literal(None, Type.TEXT)
-    return value if value.type is Type.TEXT else call("to_text", value)
-
-
-def _together(one: Expression, other: Expression) -> Expression:
-    return call("concat", one, other)
 
 
 @reads(exp.DPipe, "this", "expression", "safe")
 def _joined(node: exp.Expr, scope: Scope) -> Expression:
-    return _together(_text(read(node.this, scope)), _text(read(node.expression, scope)))
-
-
-@reads(exp.Concat, "expressions", "safe", "coalesce")
-def _concat(node: exp.Expr, scope: Scope) -> Expression:
-    """CONCAT passes over NULL."""
-    parts = [_text(read(part, scope)) for part in node.expressions]
-    present = [part if isinstance(part, Literal) and part.value else call("coalesce", part, NOTHING) for part in parts]
-    return reduce(_together, present)
-
-
-@reads(exp.Replace, "this", "expression", "replacement")
-def _replace(node: exp.Expr, scope: Scope) -> Expression:
-    new = node.args.get("replacement")
-    other = NOTHING if new is None else read(new, scope)
-    return call("replace", read(node.this, scope), read(node.expression, scope), other)
+    return together(as_text(read(node.this, scope)), as_text(read(node.expression, scope)))
 
 
 @reads(exp.Pad, "this", "expression", "fill_pattern", "is_left")
 def _pad(node: exp.Expr, scope: Scope) -> Expression:
     """A longer text is cut; a shorter one gets signs before or after it."""
-    text, size, sign = _text(read(node.this, scope)), read(node.expression, scope), node.args.get("fill_pattern")
+    text, size, sign = as_text(read(node.this, scope)), read(node.expression, scope), node.args.get("fill_pattern")
     fill = " " if sign is None else sign.name if isinstance(sign, exp.Literal) and sign.is_string else ""
     length = size.value if isinstance(size, Literal) and size.type is Type.INT else None
     if not fill or not isinstance(length, int) or not 0 <= length <= LONGEST_PAD:
@@ -124,7 +64,7 @@ def _pad(node: exp.Expr, scope: Scope) -> Expression:
         scope.refuse(reason, "For example LPAD(CAST(x AS TEXT), 2, '0'); or {grouped}.", node)
     missing = call("subtract", size, call("length", text))
     added = call("substring", Literal((fill * length)[:length], Type.TEXT), ONE, missing)
-    both = _together(added, text) if node.args.get("is_left") else _together(text, added)
+    both = together(added, text) if node.args.get("is_left") else together(text, added)
     return call("if", call("less", call("length", text), size), both, call("substring", text, ONE, size))
 
 
@@ -159,13 +99,3 @@ def _like(node: exp.Expr, scope: Scope) -> Expression:
 
 reads(exp.Like, "this", "expression", "negate")(_like)
 reads(exp.ILike, "this", "expression", "negate")(_like)
-
-
-def _search(function: str, part: str) -> Read:
-    return lambda node, scope: call(function, read(node.this, scope), read(node.args[part], scope))
-
-
-reads(exp.StrPosition, "this", "substr")(_search("position", "substr"))
-reads(exp.StartsWith, "this", "expression")(_search("starts_with", "expression"))
-reads(exp.EndsWith, "this", "expression")(_search("ends_with", "expression"))
-reads(exp.Contains, "this", "expression")(_search("contains", "expression"))

@@ -299,7 +299,7 @@ TEXTS = (
     ),
     Function(
         "position",
-        "where in a the first b begins, 1 is the first code point; 0 nowhere",
+        "where in a the first b begins, 1 is the first code point; 0 nowhere; also POSITION(b IN a)",
         takes(T, T, result=N),
         compute=lambda text, part: text.find(part) + 1,
         present=always_present,

@@ -1,0 +1,96 @@
+"""Functions that have a record in the plan: how each is read is found out by reading an example of each of its words.
+
+The parser has a kind of node for most words and calls its parts as it likes; a sample call tells both. A word is read
+as the parser reads it, so that words that it takes for one another are one here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import Mismatch, call
+from discreet.plan.expressions.functions import FUNCTIONS, Function
+from discreet.plan.expressions.shorthands import SHORTHANDS
+from discreet.plan.model.nodes import Expression
+from discreet.sql.examples import DIALECT
+from discreet.sql.functions.grammar import Read, names, read, reads
+from discreet.sql.scope import Scope
+
+Expand = Callable[..., Expression]
+
+
+def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
+    """Enters what the parser makes of the words into the table of the second gate.
+
+    The order of the arguments is that of the first word of a kind: POSITION(b IN a) turns it round.
+    """
+    entered: set[type[exp.Expr]] = set()
+    for word in words:
+        samples = [_sample(word, count) for count in counts]
+        if isinstance(samples[0], exp.Anonymous):
+            names(word, *counts)(_listed(expand))
+        elif type(samples[0]) not in entered:
+            entered.add(type(samples[0]))
+            places = list(dict.fromkeys(place for sample in samples for place in _places(sample)))
+            reads(type(samples[0]), *places, *(name for sample in samples for name in _set(sample)))(
+                _placed(expand, places)
+            )
+
+
+def _sample(word: str, count: int) -> exp.Expr:
+    written = ", ".join(f"a{place}" for place in range(count))
+    found: exp.Expr = sqlglot.parse_one(f"SELECT {word}({written})", dialect=DIALECT).expressions[0]
+    return found
+
+
+def _places(sample: exp.Expr) -> Iterator[str]:
+    """The parts of a sample that are arguments, in the order in which these were written."""
+    found = [(part.name, name) for name, value in sample.args.items() for part in _parts(value)]
+    return (name for _, name in sorted(found))
+
+
+def _parts(value: object) -> list[exp.Column]:
+    return [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, exp.Column)]
+
+
+def _set(sample: exp.Expr) -> Iterator[str]:
+    """The parts of a sample that the parser sets by itself, such as what it remembers of the dialect."""
+    return (name for name, value in sample.args.items() if value and not _parts(value))
+
+
+def _placed(expand: Expand, places: Sequence[str]) -> Read:
+    def placed(node: exp.Expr, scope: Scope) -> Expression:
+        given = [node.args.get(place) for place in places]
+        flat = [part for value in given for part in (value if isinstance(value, list) else [value]) if part is not None]
+        return _expanded(expand, flat, scope)
+
+    return placed
+
+
+def _listed(expand: Expand) -> Read:
+    return lambda node, scope: _expanded(expand, node.expressions, scope)
+
+
+def _expanded(expand: Expand, given: Sequence[exp.Expr], scope: Scope) -> Expression:
+    try:
+        return expand(*(read(part, scope) for part in given))
+    except Mismatch as mismatch:
+        if mismatch.argument is None:
+            raise
+        scope.refuse(mismatch.reason, mismatch.hint, given[mismatch.argument])
+
+
+def _counts(function: Function) -> list[int]:
+    """How many arguments a function takes; with one that may be repeated, three show where the parser puts the rest."""
+    counts = {len(signature.arguments) for signature in function.signatures}
+    return [3] if any(signature.variadic for signature in function.signatures) else sorted(counts)
+
+
+for _function in FUNCTIONS.values():
+    _enter(_function.words, _counts(_function), partial(call, _function.name))
+for _shorthand in SHORTHANDS:
+    _enter(_shorthand.words, _shorthand.counts, _shorthand.expand)
