@@ -11,12 +11,12 @@ from discreet.errors import UnsupportedQuery
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.record import Nulls, Signature
-from discreet.plan.expressions.shorthands import SHORTHANDS
 from discreet.plan.model.nodes import Call, Column, Expression
 from discreet.plan.model.types import Type
-from discreet.sql import grammar_words, sql_tokens
+from discreet.sql import sql_tokens
 from discreet.sql.functions import grammar, recorded
 from discreet.sql.functions.grammar import read
+from discreet.sql.grammar_words import FUNCTION_WORDS, RECORDS
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
@@ -85,15 +85,13 @@ def test_shorthands_take_as_many_arguments_as_they_say() -> None:
 
 
 def test_no_word_has_two_records() -> None:
-    records = (*FUNCTIONS.values(), *SHORTHANDS)
-    others = (*grammar_words.NUMBER_WORDS, *grammar_words.TEXT_WORDS, *grammar_words.DATE_WORDS)
-    words = [word for record in (*records, *others) for word in record.words]
+    words = [word for record in RECORDS for word in record.words]
     assert len(words) == len(set(words))
-    assert set(words) == grammar_words.FUNCTION_WORDS <= sql_tokens.FUNCTIONS
+    assert set(words) == FUNCTION_WORDS <= sql_tokens.FUNCTIONS
 
 
 def test_a_record_with_words_has_an_example() -> None:
-    for record in (*FUNCTIONS.values(), *SHORTHANDS):
+    for record in RECORDS:
         assert bool(record.words) == bool(record.example), record
         assert not record.words or record.words[0] in record.example, record
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.shorthands import SHORTHANDS
+from discreet.plan.expressions.functions import FUNCTIONS, Function
+from discreet.plan.expressions.shorthands import SHORTHANDS, Shorthand
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,14 @@ DATE_WORDS = (
     ),
 )
 
-FUNCTION_WORDS = frozenset(
-    word
-    for record in (*FUNCTIONS.values(), *SHORTHANDS, *NUMBER_WORDS, *TEXT_WORDS, *DATE_WORDS)
-    for word in record.words
+RECORDS: tuple[Function | Shorthand | GrammarWords, ...] = (
+    *FUNCTIONS.values(),
+    *SHORTHANDS,
+    *NUMBER_WORDS,
+    *TEXT_WORDS,
+    *DATE_WORDS,
 )
+"""All that has words of its own, or could have."""
+
+FUNCTION_WORDS = frozenset(word for record in RECORDS for word in record.words)
 """All words of functions of a row."""
