@@ -138,6 +138,8 @@ VALUES = [
     _where("CAST(charge AS TEXT) = '12'", "CAST(CAST(charge AS INT) AS TEXT) = '12'", WHOLE),
     _where("CAST(age AS DATE) = day", "CAST(seen AS DATE) = day", OTHER),
     _where("HOUR(day) = 3", "HOUR(seen) = 3", OTHER),
+    _where("MINUTE(day) = 3", "MINUTE(seen) = 3", OTHER),
+    _where("SECOND(day) = 3", "SECOND(seen) = 3", OTHER),
     _where("age + '3' > 5", "age + CAST('3' AS INT) > 5"),
     _where("day = age", "CAST(seen AS DATE) = day", OTHER),
     Case("SELECT COUNT(*) AS n_low FROM visits", "SELECT COUNT(*) AS low_n FROM visits"),

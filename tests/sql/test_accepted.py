@@ -185,6 +185,9 @@ ACCEPTED: list[tuple[str, str, str, str]] = [
         "q:int d:int count:int",
     ),
     ("SELECT HOUR(seen) AS h, COUNT(*) FROM visits GROUP BY h", "count", "h:int", "h:int count:int"),
+    ("SELECT MINUTE(seen) AS m, COUNT(*) FROM visits GROUP BY m", "count", "m:int", "m:int count:int"),
+    ("SELECT EXTRACT(SECOND FROM seen) AS s, COUNT(*) FROM visits GROUP BY s", "count", "s:int", "s:int count:int"),
+    ("SELECT DATE(seen) AS d, COUNT(*) FROM visits GROUP BY d", "count", "d:date", "d:date count:int"),
     ("SELECT ISODOW(day) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:int", "w:int count:int"),
     (
         "SELECT CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'old' END AS band, COUNT(*) FROM visits GROUP BY band",  # noqa: E501 - one question

@@ -47,6 +47,13 @@ OF_MOMENTS = (
     *("EPOCH(a - b)", "EXTRACT(EPOCH FROM (a - b))", "DATE_PART('epoch', a - b) / 3600", "EPOCH(a)"),
     *(f"EXTRACT({part} FROM a - b)" for part in ("DAY", "HOUR", "MINUTE")),
     *("EXTRACT(YEAR FROM AGE(a, b))", "DATE_PART('month', AGE(a, b))", "EXTRACT(YEAR FROM AGE(a, DATE '2020-02-29'))"),
+    *(
+        "MINUTE(a)",
+        "SECOND(a)",
+        "EXTRACT(MINUTE FROM a)",
+        "DATE_PART('second', a)",
+        "DATE_DIFF('day', DATE(b), DATE(a))",
+    ),
     *("EPOCH(a - DATE '2020-02-29')", "DATE_DIFF('minute', DATE '2020-02-29', a)"),
 )
 OF_DAYS = (

@@ -84,6 +84,16 @@ def test_shorthands_take_as_many_arguments_as_they_say() -> None:
             meant(wrong)
 
 
+def test_date_is_a_cast() -> None:
+    assert meant("DATE(seen)") == meant("CAST(seen AS DATE)") == call("to_date", Column("seen", Type.TIMESTAMP))
+    assert meant("DATE(day)") == Column("day", Type.DATE)
+    assert meant("DATE('2026-01-31')") == meant("DATE '2026-01-31'")
+    assert meant("DATE(NULL)") == meant("CAST(NULL AS DATE)")
+    for wrong in ("DATE('2026-02-30')", "DATE(age)", "DATE(seen, seen)", "DATE()"):
+        with pytest.raises(UnsupportedQuery):
+            meant(wrong)
+
+
 def test_no_word_has_two_records() -> None:
     words = [word for record in RECORDS for word in record.words]
     assert len(words) == len(set(words))

@@ -323,6 +323,33 @@ _PARTS = (
         sql=_field("hour"),
         spelled={"duckdb": "hour({0})", "spark": "CAST(hour({0}) AS BIGINT)"},
     ),
+    Function(
+        "minute",
+        "the minute of a moment, 0 to 59",
+        takes(S, result=N),
+        compute=lambda moment: moment.minute,
+        bounds=between(0, 59),
+        present=always_present,
+        words=("MINUTE",),
+        example="GROUP BY MINUTE(arrived)",
+        advice="MINUTE takes a timestamp; a date has none: {grouped}.",
+        calendar=Calendar(within="minute", parts=("MINUTE",)),
+        sql=_field("minute"),
+    ),
+    Function(
+        "second",
+        "the second of a moment, 0 to 59, without its fraction",
+        takes(S, result=N),
+        compute=lambda moment: moment.second,
+        bounds=between(0, 59),
+        present=always_present,
+        words=("SECOND",),
+        example="GROUP BY SECOND(arrived)",
+        advice="SECOND takes a timestamp; a date has none: {grouped}.",
+        calendar=Calendar(parts=("SECOND",)),
+        sql=_field("second"),
+        spelled={"postgres": "CAST(floor(extract(second FROM {0})) AS bigint)"},  # whose seconds have a fraction
+    ),
 )
 
 _STARTS = (

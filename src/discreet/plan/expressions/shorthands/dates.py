@@ -33,4 +33,10 @@ DATE_SHORTHANDS = (
         example="GROUP BY DAYOFWEEK(day)",
         expand=from_sunday,
     ),
+    Shorthand(
+        words=("DATE",),
+        meaning="the day of a moment, as by CAST(a AS DATE)",
+        example="GROUP BY DATE(arrived)",
+        expand=as_date,
+    ),
 )
