@@ -63,7 +63,7 @@ def test_every_word_is_read_as_its_function() -> None:
 
 
 def test_mutant_arguments_in_another_order_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = recorded._placed(partial(call, "position"), ["substr", "this"])
+    turned = recorded._placed(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
     monkeypatch.setitem(grammar._TABLE, exp.StrPosition, grammar.Entry(frozenset(("this", "substr")), turned))
     with pytest.raises(AssertionError):
         test_every_word_is_read_as_its_function()
@@ -79,7 +79,7 @@ def test_shorthands_take_as_many_arguments_as_they_say() -> None:
     assert meant("LOG(age)") == meant("LOG10(age)") == call("log10", number)
     assert meant("DAYOFWEEK(seen)") == meant("WEEKDAY(seen)") == call("modulo", call("day_of_week", moment), meant("7"))
     assert meant("CONCAT(ward)") == call("coalesce", text, meant("''"))
-    for wrong in ("WEEKDAY(day, day)", "HOUR(seen, seen)", "GREATEST()", "ISODOW()", "PI(1)", "IF(smoker)"):
+    for wrong in ("WEEKDAY(day, day)", "HOUR(seen, seen)", "GREATEST()", "ISODOW()", "PI(1)", "IF(smoker)", "CONCAT()"):
         with pytest.raises(UnsupportedQuery):
             meant(wrong)
 

@@ -7,7 +7,7 @@ one, and importing the package fills the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -59,9 +59,14 @@ def _named(node: exp.Expr, scope: Scope) -> Expression:
     if function is None:
         refuse_node(node, scope)
     if len(node.expressions) not in counts:
-        number = " or ".join(map(str, counts))
-        scope.refuse(f"{node.name.upper()} takes {number} argument{'s' * (counts != (1,))}.", "Or ask {count}.", node)
+        refuse_count(node.name.upper(), counts, node, scope)
     return function(node, scope)
+
+
+def refuse_count(word: str, counts: Sequence[int], node: exp.Expr, scope: Scope) -> NoReturn:
+    """Refuses a function with another number of arguments than it takes."""
+    number = " or ".join(map(str, counts))
+    scope.refuse(f"{word} takes {number} argument{'s' * (tuple(counts) != (1,))}.", "Or ask {count}.", node)
 
 
 def read(node: exp.Expr, scope: Scope) -> Expression:

@@ -17,7 +17,7 @@ from discreet.plan.expressions.functions import FUNCTIONS, Function
 from discreet.plan.expressions.shorthands import SHORTHANDS
 from discreet.plan.model.nodes import Expression
 from discreet.sql.examples import DIALECT
-from discreet.sql.functions.grammar import Read, names, read, reads
+from discreet.sql.functions.grammar import Read, names, read, reads, refuse_count
 from discreet.sql.scope import Scope
 
 Expand = Callable[..., Expression]
@@ -36,9 +36,9 @@ def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
         elif type(samples[0]) not in entered:
             entered.add(type(samples[0]))
             places = list(dict.fromkeys(place for sample in samples for place in _places(sample)))
-            reads(type(samples[0]), *places, *(name for sample in samples for name in _set(sample)))(
-                _placed(expand, places)
-            )
+            parts = (*places, *(name for sample in samples for name in _set(sample)))
+            takes = None if any(isinstance(value, list) and value for value in samples[0].args.values()) else counts
+            reads(type(samples[0]), *parts)(_placed(expand, places, word, takes))
 
 
 def _sample(word: str, count: int) -> exp.Expr:
@@ -62,10 +62,14 @@ def _set(sample: exp.Expr) -> Iterator[str]:
     return (name for name, value in sample.args.items() if value and not _parts(value))
 
 
-def _placed(expand: Expand, places: Sequence[str]) -> Read:
+def _placed(expand: Expand, places: Sequence[str], word: str, counts: Sequence[int] | None) -> Read:
+    """Reads the arguments from their places: as many as are counted, or one at least."""
+
     def placed(node: exp.Expr, scope: Scope) -> Expression:
         given = [node.args.get(place) for place in places]
         flat = [part for value in given for part in (value if isinstance(value, list) else [value]) if part is not None]
+        if not flat if counts is None else len(flat) not in counts:
+            refuse_count(word, counts or (1,), node, scope)
         return _expanded(expand, flat, scope)
 
     return placed
