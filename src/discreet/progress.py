@@ -4,7 +4,7 @@ A stage is named when it begins. Which stages there are is planned: it follows f
 and never from what was drawn. No share of the work, no size and no duration is told, since those would tell how many
 rows there are. Between a charge and the storage of its answer one stage is told, before anything is read, and stages of
 what is called there are `unheard`: a run that is stopped must have told nothing that was drawn (`run_charge` of
-`curator.asking.performer`). Nobody listens unless somebody asks to: `progress=` of the curator's methods, the status
+`curator.paid_release`). Nobody listens unless somebody asks to: `progress=` of the curator's methods, the status
 line of a terminal, or
 
 >>> with told_to(print):

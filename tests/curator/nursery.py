@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.curator import Curator
-from discreet.curator.asking import performer as module
+from discreet.curator import paid_release as module
 from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, QueryFailed
 from discreet.measurement.probes import probes as probes_module

@@ -30,7 +30,7 @@ class PaidVerb:
 
     Args:
         call: takes the curator, and `key` and `progress`.
-        site: the function of `discreet.curator` that charges for it.
+        site: the function of `discreet.curator` that has it released once.
         beside: whether releases are stored on the way to its answer.
     """
 
@@ -145,34 +145,45 @@ def _many(curator: Curator, **more: Any) -> Any:
 
 
 _COUNT = "SELECT COUNT(*) AS n FROM visits"
+_STREETS = "SELECT street, COUNT(*) AS n FROM visits GROUP BY street"
 _TREE = {"epsilon": 2, "bounds": (0, 100), "classes": [0, 1]}
 
+GENERATORS = ("aim", "mst", "allpairs", "independent")
+
 VERBS = [
-    PaidVerb("ask", _ask(_COUNT), "Curator.ask"),
-    PaidVerb("ask for private groups", _ask("SELECT street, COUNT(*) AS n FROM visits GROUP BY street"), "Curator.ask"),
-    PaidVerb("ask for a median", _ask("SELECT MEDIAN(age) AS m FROM visits"), "Curator.ask"),
-    PaidVerb("ask with private bounds", _ask("SELECT SUM(free) AS s FROM visits"), "Curator.ask", beside=True),
-    PaidVerb("ask with private limits", _ask(_COUNT, limits="choose"), "Curator.ask", beside=True),
-    PaidVerb("ask with a profile", _ask(_COUNT, profile=1), "Curator.ask", beside=True),
-    PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "Curator.ask", beside=True),
+    PaidVerb("ask", _ask(_COUNT), "QuestionAsker.ask"),
+    PaidVerb(
+        "ask for private groups", _ask("SELECT street, COUNT(*) AS n FROM visits GROUP BY street"), "QuestionAsker.ask"
+    ),
+    PaidVerb("ask for a median", _ask("SELECT MEDIAN(age) AS m FROM visits"), "QuestionAsker.ask"),
+    PaidVerb("ask with private bounds", _ask("SELECT SUM(free) AS s FROM visits"), "QuestionAsker.ask", beside=True),
+    PaidVerb("ask with private limits", _ask(_COUNT, limits="choose"), "QuestionAsker.ask", beside=True),
+    PaidVerb("ask with a profile", _ask(_COUNT, profile=1), "QuestionAsker.ask", beside=True),
+    PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "QuestionAsker.ask", beside=True),
     PaidVerb("ask_many", _many, "BatchAsker.ask", beside=True),
     PaidVerb("profile", lambda curator, **more: curator.profile("visits", epsilon=1, **more), "Profiler.buy"),
     PaidVerb("fit", _fit(lambda: _learner("DecisionTreeClassifier", **_TREE)), "Trainer.fit"),
     PaidVerb("fit a search", _fit(_search), "Trainer.fit"),
     PaidVerb("fit the best learner", _fit(lambda: _learner("AutoClassifier", epsilon=3, delta=1e-6)), "Trainer.fit"),
     PaidVerb("fit a network", _fit(_network), "Trainer.fit"),
-    *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer._made") for one in ("aim", "mst")),
-    *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer._made") for one in ("allpairs", "independent")),
-    PaidVerb("synthesize within bins", _synthesize("aim", within="histogram"), "Synthesizer._made"),
-    PaidVerb("synthesize_tables", _tables, "Synthesizer._made"),
+    *(PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer.synthesize") for one in GENERATORS),
+    *(
+        PaidVerb(f"synthesize by {one}", _synthesize(one), "Synthesizer.synthesize")
+        for one in ("allpairs", "independent")
+    ),
+    PaidVerb("synthesize within bins", _synthesize("aim", within="histogram"), "Synthesizer.synthesize"),
+    PaidVerb("synthesize_tables", _tables, "Synthesizer.synthesize_tables"),
 ]
 """A new verb that charges must be listed: `test_every_place_that_charges_is_listed` finds it."""
 
-RESUMED = {"Streams._charged"}
+RESUMED = {"Streams.open", "Streams._again"}
 """A stream's charge never ends: each draw is stored as it is made, and the stream goes on from there."""
 
-SPENDS_NOTHING = {"CuratedStream._note_failure"}
-"""A charge of nothing, which carries a failure."""
+CHARGES = {"release_once", "charged", "_charge"}
+"""The functions of `paid_release` that charge for all of them."""
+
+SPENDS_NOTHING = {"_fail_step"}
+"""A charge of nothing, which carries the failure of a period of a stream."""
 
 
 @dataclass

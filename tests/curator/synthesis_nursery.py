@@ -20,8 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from discreet.curator import Curator
-from discreet.curator.asking import performer
+from discreet.curator import Curator, paid_release
 from discreet.curator.synthesis.synthetic_table import SyntheticTable
 from discreet.engines import Memory
 from discreet.measurement.releases.releaser import Releaser
@@ -106,6 +105,6 @@ def steps(path: str, by: str) -> None:
 ACTS: dict[str, Callable[..., None]] = {"read": read, "fit": fit, "steps": steps}
 
 if __name__ == "__main__":
-    performer.WAIT = 0.0  # the dead do not answer
+    paid_release.WAIT = 0.0  # the dead do not answer
     made(curator(":memory:"), "mst-0")  # what is loaded late is loaded before anybody is forked
     ACTS[sys.argv[1]](*sys.argv[2:])

@@ -12,13 +12,13 @@ from discreet import audit
 from discreet.curator import Curator
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
-from discreet.curator.replay.stored_releases import pack
 from discreet.engines import DuckDB, Memory
 from discreet.measurement.program.program import Edition, Program
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, Neighbours
 from tests.cases import try_all
 from tests.curator.clinic import DECLARED, TYPES, visits
+from tests.curator.editions import packed
 from tests.curator.spies import clinic, planned
 from tests.curator.test_shapes import frame
 
@@ -177,7 +177,7 @@ def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPa
         patch.setattr(
             MeasurementPlan, "_chosen", lambda self, plan, **more: usual(self, plan, **{**more, "edition": 5})
         )
-        patch.setattr("discreet.curator.asking.performer.pack", _packed(Edition.UNCUT))
+        patch.setattr("discreet.curator.asking.performer.pack", packed(Edition.UNCUT))
         old = curator.ask(ROLLUP, epsilon=1, delta=0)
     again = curator.ask(ROLLUP, epsilon=1, delta=0)
     assert again.replayed
@@ -186,7 +186,3 @@ def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPa
     new = curator.ask(ROLLUP, epsilon=2, delta=0)
     assert not new.replayed
     check_sums(new, "n")
-
-
-def _packed(edition: Edition) -> Any:
-    return lambda *given, **more: pack(*given, **{**more, "edition": edition})

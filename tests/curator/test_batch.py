@@ -10,12 +10,11 @@ import pytest
 
 from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for
-from discreet.curator import Curator
+from discreet.curator import Curator, paid_release
 from discreet.curator.asking import batch as asking
-from discreet.curator.asking import performer
 from discreet.curator.asking.batch_plan import BatchPlan, shared
-from discreet.curator.asking.performer import AGAIN, LOST, STAYS, STORED
 from discreet.curator.catalog.declarations import Terms
+from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED
 from discreet.engines import Memory
 from discreet.errors import (
     InsufficientBudget,
@@ -283,7 +282,7 @@ def stop(*_: object, **__: object) -> None:
 def test_a_batch_that_is_stopped_anywhere_goes_on_under_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped before each thing that is kept and after it: what is kept stays, one charge, the same answers again."""
     texts = [COUNT, BY_WARD, OLD]
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     stops = [("store_beside", 0), ("store_beside", 2), ("store_answer", 0)]
     for (name, call), late in product(stops, (False, True)):
         _stopped_and_run_again(texts, name, call, late=late)
@@ -345,7 +344,7 @@ def test_a_batch_run_again_is_shared_as_it_was() -> None:
 @pytest.mark.usefixtures("ctrl_c")
 def test_probes_of_a_batch_are_released_once(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["SELECT AVG(charge) AS c FROM visits", "SELECT ward, SUM(charge) AS c FROM visits GROUP BY ward", COUNT]
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     curator = clinic(Budget(epsilon=10), engine=(spy := Spy()), bounds={"age": (0, 120)})
     spy.before = lambda: stop() if spy.reads == 3 else None
     with pytest.raises(KeyboardInterrupt):
@@ -379,7 +378,7 @@ def test_what_costs_more_than_was_charged_is_not_run(monkeypatch: pytest.MonkeyP
 def test_two_who_run_one_batch_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody else claims the charge while it is run, and ends it first: everybody shows what is kept."""
     curator = clinic(engine=(spy := Spy()))
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     others: list[Any] = []
 
     def claimed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +11,14 @@ from typing import Any
 import pytest
 
 from discreet import Budget, Curator, Limits
-from discreet.curator import measurement_plan
-from discreet.curator.asking import performer
 from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
-from discreet.measurement.program.program import Edition, choose
+from discreet.measurement.program.program import Edition
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Loss
+from tests.curator.editions import as_of
 
 ROWS = [{"id": n // 3, "g": "fm"[n % 2], "age": 20 + n % 60, "x": n % 9} for n in range(300)]
 
@@ -38,10 +38,8 @@ class Stopping(Memory):
 @contextmanager
 def as_before() -> Iterator[None]:
     """Curators as they were when limits alone decided."""
-    before = Edition.BY_LIMITS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measurement_plan, "choose", lambda *given, **more: choose(*given, **{**more, "edition": before}))
-        patch.setattr(performer, "EDITIONS", (before,))
+        as_of(patch, Edition.BY_LIMITS)
         yield
 
 
@@ -99,22 +97,40 @@ def test_what_follows_from_an_old_release_is_as_noisy_as_it_is(tmp_path: Path) -
     assert not now.ask("SELECT g, COUNT(*) AS n FROM t WHERE g = 'm' GROUP BY g", epsilon=1).replayed
 
 
-@pytest.mark.parametrize("budget", [Budget(epsilon=1000, delta="1e-2"), Budget(rho=100)], ids=str)
-def test_a_charge_of_before_is_claimed_for_what_it_was_made_for(tmp_path: Path, budget: Loss) -> None:
-    """In rho, points in few groups cost more than in many, for the same epsilon: then as many are paid as then."""
-    sql = "SELECT g, QUANTILE(x, 0.9) AS q FROM t GROUP BY g"
+def stopped_before(path: Path, budget: Loss) -> str:
+    """Has a question of before be stopped after its charge, and returns what was spent."""
     with as_before():
-        old = curator(tmp_path, engine=Stopping(), budget=budget)
+        old = curator(path, engine=Stopping(), budget=budget)
         with pytest.raises(KeyboardInterrupt):
-            old.ask(sql, epsilon=1, key="once")
+            old.ask(QUANTILE, epsilon=1, key="once")
         spent = old.budget("t").spent
         old.close()
-    now = curator(tmp_path, budget=budget)
-    answer = now.ask(sql, epsilon=1, key="once")
+    return str(spent)
+
+
+QUANTILE = "SELECT g, QUANTILE(x, 0.9) AS q FROM t GROUP BY g"
+
+
+def test_a_charge_of_before_is_run_by_the_rules_of_today(tmp_path: Path) -> None:
+    spent = stopped_before(tmp_path, Budget(epsilon=1000))
+    now = curator(tmp_path, budget=Budget(epsilon=1000))
+    answer = now.ask(QUANTILE, epsilon=1, key="once")
     assert not answer.replayed
-    assert now.ask(sql, epsilon=1, key="once").records == answer.records
-    assert now.ask(sql, epsilon=1).replayed
-    assert str(now.budget("t").spent) == str(spent)
+    assert now.ask(QUANTILE, epsilon=1, key="once").records == answer.records
+    assert now.ask(QUANTILE, epsilon=1).replayed
+    (last,) = now._book.stored(now.entries()[-1].content["replay_key"])
+    assert json.loads(last.payload)["version"] == Edition.NOW
+    assert str(now.budget("t").spent) == spent
+
+
+def test_a_charge_of_before_that_pays_for_less_is_not_run(tmp_path: Path) -> None:
+    """In rho, points in few groups cost more than in many, for the same epsilon; nothing is read for the charge."""
+    spent = stopped_before(tmp_path, Budget(rho=100))
+    engine = Stopping()
+    now = curator(tmp_path, engine=engine, budget=Budget(rho=100))
+    with pytest.raises(QueryFailed):
+        now.ask(QUANTILE, epsilon=1, key="once")
+    assert (engine.stopped, str(now.budget("t").spent)) == (False, spent)
 
 
 def test_mutant_every_release_is_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

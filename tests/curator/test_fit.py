@@ -18,9 +18,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet import lazy
-from discreet.curator import Curator
-from discreet.curator.asking import performer
-from discreet.curator.asking.performer import AGAIN, STAYS
+from discreet.curator import Curator, paid_release
+from discreet.curator.paid_release import AGAIN, STAYS
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
@@ -286,7 +285,7 @@ def test_a_fit_that_was_stopped_stays_charged_and_is_fitted_when_it_is_asked_aga
 
 
 def test_a_fit_that_somebody_else_ended_first_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     ledger, spy, found = str(tmp_path / "book"), Spy(), []
     one = clinic(Budget(epsilon=4), ledger=ledger, engine=spy)
     other = clinic(Budget(epsilon=4), ledger=ledger)

@@ -16,16 +16,16 @@ from discreet.privacy import PureDP
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import json, os, signal, sys
-from discreet.curator.asking import performer
+from discreet.curator import paid_release
 from discreet.errors import RunsUsedUp
 from discreet.ledger import Book
 from tests.curator.paid_verbs import VERBS, hospital
 
-performer.WAIT = 0.0
+paid_release.WAIT = 0.0
 folder, verbs, runs = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3])
 kept = {verb.name: verb for verb in VERBS}
 
-def die(_book, _receipt, _key, payload):
+def die(_book, _receipt, _key, payload, **_):
     with open(f"{folder}/drawn", "a") as file:
         file.write(payload.replace("\\n", " ") + "\\n")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,7 @@ from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.audit.queries.releases import allowance
 from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Answer, Curator
-from discreet.curator.asking import performer as perform
+from discreet.curator import paid_release as perform
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
@@ -383,7 +383,7 @@ def test_a_kill_at_a_read_loses_no_charge_and_keeps_what_was_found(
     with curator(ledger=path, engine=spy, bits=SeededBits(6)) as after:
         assert after.budget("visits").spent == PureDP(2)
         assert (bounds_of(after) != {}) is remembered
-        monkeypatch.setattr("discreet.curator.asking.performer.WAIT", 0.0)
+        monkeypatch.setattr("discreet.curator.paid_release.WAIT", 0.0)
         answer = after.ask(MEAN, epsilon=2, key="k")
         assert (answer.replayed, after.budget("visits").spent) == (False, PureDP(2))
         assert spy.reads == (1 if remembered else 2)
@@ -408,7 +408,7 @@ def test_two_at_work_for_one_charge_release_one_probe_and_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """Somebody else claims the charge and answers it while the first one reads, for bounds or for the question."""
-    monkeypatch.setattr("discreet.curator.asking.performer.WAIT", 0.0)
+    monkeypatch.setattr("discreet.curator.paid_release.WAIT", 0.0)
     path, spy, found = str(tmp_path / "book"), Spy(), []
     with curator(ledger=path, engine=spy) as one, curator(ledger=path, bits=SeededBits(6)) as other:
 

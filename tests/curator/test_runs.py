@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 import discreet.curator
-from discreet.curator import Curator
-from discreet.curator.asking import performer
-from discreet.curator.asking.performer import AGAIN, LOST, STAYS, USED_UP
+from discreet.curator import Curator, paid_release
+from discreet.curator.paid_release import AGAIN, LOST, STAYS, USED_UP
 from discreet.engines import Memory
 from discreet.errors import LedgerError, QueryFailed, RunsUsedUp
 from discreet.ledger import AnchoredBook, Book, restore, restore_anchored
@@ -29,7 +28,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, PureDP
 from discreet.progress import stage
 from discreet.synthetic.measurement_log import MeasurementLog
-from tests.curator.paid_verbs import RESUMED, SPENDS_NOTHING, VERBS, Outside, PaidVerb, hospital
+from tests.curator.paid_verbs import CHARGES, RESUMED, SPENDS_NOTHING, VERBS, Outside, PaidVerb, hospital
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -219,7 +218,7 @@ def test_sixty_stops_are_three_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_count_survives_another_process_and_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     verb, ledger = BY_NAME["ask"], str(tmp_path / "book")
     for _ in range(MOST_RUNS):
         with hospital(ledger) as curator:
@@ -335,16 +334,19 @@ CHARGING = {"charge", "charge_all", "claim", "reopen"}
 
 
 def charging(path: Path) -> Iterator[str]:
-    """The functions of a file that charge, as Class.function."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        for function in node.body if isinstance(node, ast.ClassDef) else ():
-            if not isinstance(function, ast.FunctionDef):
-                continue
-            for call in (one.func for one in ast.walk(function) if isinstance(one, ast.Call)):
-                book = isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_book(call)
-                if book or (isinstance(call, ast.Name) and call.id == "charged"):
-                    assert isinstance(node, ast.ClassDef)
-                    yield f"{node.name}.{function.name}"
+    """The functions of a file that charge, or have something released for a charge, as Class.function."""
+    tree = ast.parse(path.read_text())
+    for node in [tree, *(one for one in ast.walk(tree) if isinstance(one, ast.ClassDef))]:
+        for function in node.body:
+            if isinstance(function, ast.FunctionDef) and any(map(_charges, ast.walk(function))):
+                yield f"{node.name}.{function.name}" if isinstance(node, ast.ClassDef) else function.name
+
+
+def _charges(node: ast.AST) -> bool:
+    call = node.func if isinstance(node, ast.Call) else None
+    if isinstance(call, ast.Name):
+        return call.id in ("charged", "release_once")
+    return isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_book(call)
 
 
 def _is_book(call: ast.Attribute) -> bool:
@@ -357,8 +359,8 @@ def _is_book(call: ast.Attribute) -> bool:
 def test_every_place_that_charges_is_listed() -> None:
     """Whoever adds a verb adds it to `VERBS`, and every test of this file runs on it."""
     root = Path(next(iter(discreet.curator.__path__)))
-    found = {site for path in root.rglob("*.py") for site in charging(path)} - {"_Charged.__enter__"}
-    assert found == {verb.site for verb in VERBS} | RESUMED | SPENDS_NOTHING
+    found = {site for path in root.rglob("*.py") for site in charging(path)}
+    assert found == {verb.site for verb in VERBS} | RESUMED | CHARGES | SPENDS_NOTHING
 
 
 def test_every_method_with_a_key_is_listed() -> None:
@@ -384,7 +386,7 @@ def test_mutant_a_stage_names_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(MeasurementLog, "marginal", told)
         check_nothing_drawn_is_told(BY_NAME["synthesize by aim"])  # a run tells nothing, whatever code inside says
-        patch.setattr(performer, "told_to", lambda _: nullcontext())
+        patch.setattr(paid_release, "told_to", lambda _: nullcontext())
         with pytest.raises(AssertionError):
             check_nothing_drawn_is_told(BY_NAME["synthesize by aim"])
 

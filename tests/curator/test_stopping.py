@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Answer, Curator
+from discreet.curator import paid_release as module
 from discreet.curator.asking import answer as answer_module
-from discreet.curator.asking import performer as module
-from discreet.curator.asking.performer import AGAIN, LOST, STAYS, STORED, UNKNOWN, costs_no_more
+from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED, UNKNOWN, costs_no_more
 from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFailed
 from discreet.ledger import FAILURE_CREDITS, Book
 from discreet.privacy import Budget, PureDP, events

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import accounting
 from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
-from discreet.curator import Curator
-from discreet.curator.asking import performer
+from discreet.curator import Curator, paid_release
 from discreet.errors import InsufficientBudget, QueryFailed
 from discreet.ledger import Book
 from discreet.ledger.tallies import prices
@@ -149,7 +148,7 @@ def run(*arguments: object) -> dict[str, str]:
 @pytest.mark.parametrize("where", ["read", pytest.param("fit", marks=pytest.mark.slow)])
 def test_a_kill_loses_the_charge_and_nothing_else(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The charge is in the book. The same key makes the table for it, once; another key pays again, and is told so."""
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     path = str(tmp_path / "book")
     assert run(where, path) == {}
     with nursery.curator(path) as curator:
@@ -176,7 +175,7 @@ def test_a_kill_at_each_step_is_charged_once_and_made_once(
     by: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process dies at a statement of SQL, the next one asks with the same key; later and later until none dies."""
-    monkeypatch.setattr(performer, "WAIT", 0.0)
+    monkeypatch.setattr(paid_release, "WAIT", 0.0)
     path = str(tmp_path / "book")
     found = run("steps", path, by)
     assert len(found) > 1

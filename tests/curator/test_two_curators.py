@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.curator.asking import performer as module
+from discreet.curator import paid_release as module
 from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book
 from discreet.ledger.store import sqlite

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator import measurement_plan as plan_module
-from discreet.curator.asking import performer as performer_module
 from discreet.curator.asking.explanation import errors
 from discreet.curator.catalog.declarations import declare
 from discreet.curator.replay import replay as replay_module
@@ -31,6 +29,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
 from discreet.sql.select import parse
+from tests.curator.editions import as_of
 from tests.effort import tried
 
 QUIET = 10**9  # an epsilon at which nearly all noise is zero
@@ -360,8 +359,7 @@ def test_a_target_holds_the_rounding() -> None:
 
 def as_before(patch: pytest.MonkeyPatch) -> None:
     """Curators as they were when values had one grid."""
-    patch.setattr(plan_module, "choose", lambda *given, **more: choose(*given, **{**more, "edition": Edition.ONE_GRID}))
-    patch.setattr(performer_module, "EDITIONS", (Edition.ONE_GRID,))
+    as_of(patch, Edition.ONE_GRID)
 
 
 @pytest.fixture

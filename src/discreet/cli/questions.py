@@ -16,9 +16,9 @@ from discreet.cli.output import Csv, Form, Html, Json, form, json_text, stages, 
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Choices
-from discreet.curator.asking.performer import USED_UP
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
+from discreet.curator.paid_release import USED_UP
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import write_loss

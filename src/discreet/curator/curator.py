@@ -15,9 +15,10 @@ from discreet.curator.asking.batch import BatchAsker, RequestedBatch
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
-from discreet.curator.asking.performer import Performer, WantedProfile, charged, with_profile
+from discreet.curator.asking.performer import Performer, WantedProfile
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
 from discreet.curator.asking.profiler import KeySet, Profiler
+from discreet.curator.asking.question_asker import QuestionAsker
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
@@ -32,7 +33,7 @@ from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, 
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
-from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role, Standing
+from discreet.ledger import OWNER, Account, Balance, Book, Caller, Entry, Head, Remaining, Role, Standing
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
@@ -79,11 +80,13 @@ class Curator:
         """Puts together all that measures, around the catalog and the book."""
         self._releaser, self._replay = releaser, Replay(self._book, private=releaser.bits.private)
         self._planner = Planner(self._book, self._replay, read=self._catalog.read, salt=salt)
-        self._performer = Performer(self._book, engine, releaser)
+        self._performer = Performer(engine, releaser)
         self._batches = BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
         self._trainer, self._synthesizer = Trainer(*parts, salt=salt_of), Synthesizer(*parts, salt=salt_of)
         self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
+        asking = (self._book, self._planner, self._performer, self._replay)
+        self._asker = QuestionAsker(*asking, profiler=self._profiler)
         self._streams = Streams(*parts, planner=self._planner)
 
     @classmethod
@@ -179,21 +182,8 @@ class Curator:
         wanted: WantedProfile | None = None
         if profile is not None or coverage is not None:
             terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
-        if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
-            known = self._replay.find(self._planner.payable(measurement, terms), terms)
-            if known is not None:
-                self._profiler.buy_missing(wanted, analyst=analyst, project=project)
-                portrait = self._replay.portrait(measurement, terms)
-                return Answer.of(known, chance, Remaining.of(account.spent, account.budget), profile=portrait)
-        request = with_profile(measurement.request(terms), wanted)
-        with charged(self._book, request, analyst=analyst, key=key, project=project) as receipt:
-            if receipt.repeated:
-                kept = self._replay.of_charge(measurement, receipt)
-                return Answer.of(kept, chance, receipt.left, profile=self._replay.portrait(measurement, terms))
-            perform = self._performer.read_and_add_noise  # its result gets no name that error reporters would show
-            result = self._replay.store(measurement, receipt, perform(measurement, terms, receipt, wanted))
-            portrait = self._replay.portrait(measurement, terms)
-            return Answer.of(result, chance, receipt.left, cost=receipt.cost, profile=portrait)
+        caller = Caller(analyst=analyst, project=project, key=key)
+        return self._asker.ask(measurement, terms, caller, profile=wanted, confidence=chance)
 
     @telling
     def ask_many(
@@ -215,7 +205,7 @@ class Curator:
         the budget. All are about one account's people. Arguments and errors are those of `ask`; errors name a place.
         """
         asked = RequestedBatch(questions, epsilon, delta, limits, check.probability(confidence=confidence))
-        return self._batches.ask(asked, analyst=analyst, key=key, project=project)
+        return self._batches.ask(asked, Caller(analyst=analyst, project=project, key=key))
 
     def explain(
         self,
@@ -310,7 +300,7 @@ class Curator:
         `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
         """
         wanted = self._profiler.of_table(self._profiler.plan(table, columns, by), check.positive(epsilon=epsilon))
-        return self._profiler.buy(wanted, analyst=analyst, key=key, project=project)
+        return self._profiler.buy(wanted, Caller(analyst=analyst, project=project, key=key))
 
     def stream(self, question: str | None = None, **how: Any) -> CuratedStream:
         """Returns a stream that is charged once and released period by period; see `Streams.open` for what it takes."""
@@ -344,7 +334,7 @@ class Curator:
         each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
         """
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
-        return self._trainer.fit(training, analyst=analyst, key=key, project=project)
+        return self._trainer.fit(training, Caller(analyst=analyst, project=project, key=key))
 
     def plan_fit(
         self,

@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.paid_release import ChargeRequest
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
 from discreet.measurement.profile.parts import ProfilePlan
@@ -32,9 +33,6 @@ from discreet.sql.clauses.histograms import with_edges
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""
-
-EDITIONS = tuple(sorted(Edition, reverse=True))
-"""All rules by which something may have been charged or released, the latest first."""
 
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 
@@ -191,34 +189,35 @@ class MeasurementPlan:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
         return Facts(known={probe.spot: probe.supposed for probe in self.probes})
 
-    def supposed(self, terms: Terms, edition: Edition = Edition.NOW) -> Program:
+    def supposed(self, terms: Terms) -> Program:
         """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
-        return self.program(left_by_probes(terms), self.widest, edition=edition)
+        return self.program(left_by_probes(terms), self.widest)
 
     def planned(self, terms: Terms) -> Program:
         """Returns the program by what is known, else by what is supposed: its shape does not depend on facts."""
         return self.supposed(terms) if self.missing else self.program(terms, self.facts)
 
-    def event(self, terms: Terms, probes: int, edition: Edition = Edition.NOW) -> events.Event:
+    def event(self, terms: Terms, probes: int) -> events.Event:
         """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:
-            return self.program(terms, self.facts, edition=edition).event
+            return self.program(terms, self.facts).event
         each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
-        return events.Composed([*([each] * probes), promised(self.supposed(terms, edition).event)])
+        return events.Composed([*([each] * probes), promised(self.supposed(terms).event)])
 
     def probes_paid(self, terms: Terms, event: events.Event) -> int:
-        """Tells for how many probes an event is the whole price; at least for those that are missing now.
+        """Tells for how many probes a charge has paid, by its event; at least for those that are missing now.
 
         Raises:
-            InternalError: if it is the price of something else, so that it is not known what probes have spent of it.
+            InternalError: if some are missing, and the charge is not for probes at these terms.
         """
-        if not self.probes:
-            return 0
-        for edition in EDITIONS:
-            for probes in range(len(self.missing), len(self.probes) + 1):
-                if self.event(terms, probes, edition) == event:
-                    return probes
-        raise InternalError("A question was charged with another price than its own.")
+        parts = event.events if isinstance(event, events.Composed) else ()
+        for probes in range(max(len(self.missing), 1), len(self.probes) + 1):
+            each = self.probes[0].program(of_each_probe(terms, probes)).event
+            if len(parts) == probes + 1 and parts[:-1] == (each,) * probes:
+                return probes
+        if self.missing:
+            raise InternalError("A question was charged with another price than its own.")
+        return 0
 
     def price(self, terms: Terms) -> events.Event:
         """Returns the event that is charged for now: all that will be released, missing facts included."""
@@ -231,7 +230,7 @@ class MeasurementPlan:
         widest ones stand for them in the replay key.
         """
         return ChargeRequest(
-            account=self.account,
+            accounts=(self.account,),
             event=self.price(terms),
             question=canonical(self.plan),
             replay_key=self.request_key(terms),
@@ -248,7 +247,7 @@ class MeasurementPlan:
         return sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
 
     def settled(
-        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool], edition: Edition
+        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
     ) -> SettledProgram:
         """Returns the program at the bounds that were found, for no more than was charged.
 
@@ -256,15 +255,15 @@ class MeasurementPlan:
         spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
         are taken instead.
         """
-        supposed = self.supposed(terms, edition)
+        supposed = self.supposed(terms)
         promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(terms)
         for part in _PARTS:
             less = Terms(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
-                program = self.program(less, facts, law, edition=edition)
+                program = self.program(less, facts, law)
                 if covered(program.event, promise):
-                    return SettledProgram(program=program, terms=less, facts=facts, law=law, edition=edition)
-        return SettledProgram(program=supposed, terms=main, facts=self.widest, law=law, edition=edition)
+                    return SettledProgram(program=program, terms=less, facts=facts, law=law)
+        return SettledProgram(program=supposed, terms=main, facts=self.widest, law=law)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,22 +274,6 @@ class SettledProgram:
     terms: Terms
     facts: Facts
     law: Law | None = None
-    edition: Edition = Edition.NOW
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChargeRequest:
-    """What a ledger is asked to charge: an event to an account, and what the request is known by under a key.
-
-    The text as it was asked, if there is one, is for people: the same question in other words is the same request.
-    """
-
-    account: str
-    event: events.Event
-    question: str
-    replay_key: str
-    terms: str | None = None
-    sql: str = ""
 
 
 def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:

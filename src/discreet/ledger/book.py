@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
 from discreet.ledger import changes, charges, outcomes, policy, standings
@@ -20,8 +19,6 @@ from discreet.ledger.store.base import Store, Stored
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-
-_POLL = 0.01  # seconds between looks for an answer that somebody else is computing
 
 
 class Book:
@@ -178,7 +175,7 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        return self._charged(
+        return self.charge_all(
             {account: event},
             analyst=analyst,
             question=question,
@@ -201,14 +198,15 @@ class Book:
         terms: str | None = None,
         project: str = "",
         sql: str = "",
+        restart: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges several accounts in one transaction, each in full: all of them or none. Otherwise like `charge`.
 
-        Returns:
-            One receipt for each account, in the order of their names; the answer belongs to the first.
+        There is one receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        return self._charged(
+        asked = charges.request(
             events_by_account,
+            self.account,
             analyst=analyst,
             question=question,
             key=key,
@@ -216,10 +214,8 @@ class Book:
             terms=terms,
             project=project,
             sql=sql,
+            restart=restart,
         )
-
-    def _charged(self, events_by_account: Mapping[str, Event], **told: Any) -> tuple[Receipt, ...]:
-        asked = charges.request(events_by_account, self.account, **told)
         with self._journal.acting(asked.places) as rows:
             return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
 
@@ -281,8 +277,16 @@ class Book:
 
     # --------------------------------------------------------------------------------------------------- answers
 
-    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
+    def store_answer(
+        self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
+    ) -> bool:
         """Keeps an answer, durably, before it is sent.
+
+        Args:
+            receipt: of its charge.
+            replay_key: under which it is found again.
+            payload: what is kept.
+            event: all that was released for it, also on the way; None if the charge's own event says it.
 
         Returns:
             Whether it is kept; if not, somebody else has claimed the charge and ended it, and `answer` tells how.
@@ -292,7 +296,7 @@ class Book:
         """
         data = payload.encode() if isinstance(payload, str) else bytes(payload)
         with self._journal.acting() as rows:
-            return outcomes.store_answer(rows, receipt, text(replay_key=replay_key), data)
+            return outcomes.store_answer(rows, receipt, text(replay_key=replay_key), data, event)
 
     def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
         """Keeps what was released on the way to an answer, for nothing: the charge of the answer pays for it.
@@ -309,33 +313,29 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.beside(rows, receipt, replay_key)
 
-    def stored(self, replay_key: str) -> tuple[Stored, ...]:
-        """Returns the answers kept under a replay key, oldest first; giving one again costs nothing.
+    def all_beside(self, receipt: Receipt) -> tuple[Stored, ...]:
+        """Returns everything that `store_beside` keeps for a charge."""
+        with self._journal.reading() as rows:
+            return outcomes.all_beside(rows, receipt)
 
-        >>> Book().stored("no such question")
-        ()
-        """
+    def released(self, receipt: Receipt) -> Event:
+        """Returns all that was released for a charge, see `outcomes.released`."""
+        with self._journal.reading() as rows:
+            return outcomes.released(rows, receipt)
+
+    def stored(self, replay_key: str) -> tuple[Stored, ...]:
+        """Returns the answers kept under a replay key, oldest first; giving one again costs nothing."""
         with self._journal.reading() as rows:
             return outcomes.stored(rows, replay_key)
 
     def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
-        """Returns the newest answers whose replay key begins like this, each with the question that was charged for it.
-
-        >>> Book().related("visits")
-        ()
-        """
+        """Returns the newest answers whose replay key begins like this, each with the question that was charged."""
         with self._journal.reading() as rows:
             return outcomes.related(rows, start, most)
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
         """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
-        deadline = time.monotonic() + wait
-        while True:
-            with self._journal.reading() as rows:
-                ended, payload = outcomes.answer(rows, receipt)
-            if ended or time.monotonic() >= deadline:
-                return payload
-            time.sleep(_POLL)
+        return outcomes.awaited_answer(self._journal, receipt, wait)
 
     # --------------------------------------------------------------------------------------------------- reading
 

@@ -26,10 +26,16 @@ from discreet.ledger.entry import Entry, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import credited
 from discreet.ledger.store.base import Stored, Transaction
+from discreet.privacy import events
+from discreet.privacy.events import Event
 
 
-def store_answer(rows: Transaction, receipt: Receipt, replay_key: str, payload: bytes) -> bool:
-    """Keeps the bytes of an answer, and their digest in the chain.
+def store_answer(
+    rows: Transaction, receipt: Receipt, replay_key: str, payload: bytes, event: Event | None = None
+) -> bool:
+    """Keeps the bytes of an answer, and in the chain their digest and the event of all that was released for it.
+
+    Without an event the charge's own describes it.
 
     Returns:
         Whether this is the charge's answer; if not, somebody else who claimed it has ended it before.
@@ -39,6 +45,7 @@ def store_answer(rows: Transaction, receipt: Receipt, replay_key: str, payload: 
     """
     charge = own_charge(rows, receipt)
     body = {"digest": digest(payload), "replay_key": replay_key}
+    body |= {} if event is None else {"event": events.to_json(event)}
     ended = rows.outcome(charge.sequence)
     if ended is not None:
         if ended.kind == "answer" and ended.content == body:
@@ -71,13 +78,29 @@ def beside(rows: Transaction, receipt: Receipt, replay_key: str) -> bytes | None
     for kept in rows.answers(replay_key):
         entry = rows.entry(kept.charge)
         if entry is not None and entry.content.get("beside") == receipt.sequence:
-            _check(rows, kept)
-            return kept.payload
+            return _checked(rows, kept).payload
     return None
 
 
+def all_beside(rows: Transaction, receipt: Receipt) -> tuple[Stored, ...]:
+    """Returns everything that a charge has released on the way to its answer, by whichever of its runs."""
+    found = [
+        _of_charge(rows, entry.sequence)
+        for entry in rows.entries(receipt.sequence, receipt.account)
+        if entry.kind == "charge" and entry.content.get("beside") == receipt.sequence
+    ]
+    return tuple(kept for kept in found if kept is not None)
+
+
+def released(rows: Transaction, receipt: Receipt) -> Event:
+    """Returns all that was released for a charge, as its answer says; where it says nothing, what was charged for."""
+    ended = rows.outcome(receipt.sequence)
+    told = None if ended is None else ended.content.get("event")
+    return receipt.event if told is None else events.from_json(told)
+
+
 def fail(rows: Transaction, receipt: Receipt) -> None:
-    """Uses up one failure credit of whoever asked; the charge stays.
+    """Uses up one failure credit of whoever asked, on each account that was charged; the charge stays.
 
     Raises:
         LedgerError: if the charge is not in this book, was found under its key, or was answered.
@@ -88,9 +111,10 @@ def fail(rows: Transaction, receipt: Receipt) -> None:
         if ended.kind != "fail":
             _refuse_second(rows, charge, "It was answered.")
         return
-    body = {"credit": credited(rows, charge.account, charge.who)}
-    entry = rows.add("fail", body, who=charge.who, account=charge.account, about=charge.sequence)
-    changes.apply(rows, entry)
+    for one in joined(rows, charge):
+        if rows.outcome(one.sequence) is None:
+            body = {"credit": credited(rows, one.account, one.who)}
+            changes.apply(rows, rows.add("fail", body, who=one.who, account=one.account, about=one.sequence))
 
 
 def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
@@ -99,10 +123,7 @@ def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
     Raises:
         LedgerTampered: if one was changed.
     """
-    found = tuple(rows.answers(replay_key))
-    for answer in found:
-        _check(rows, answer)
-    return found
+    return tuple(_checked(rows, answer) for answer in rows.answers(replay_key))
 
 
 def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
@@ -112,8 +133,8 @@ def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored
         LedgerTampered: if one was changed.
     """
     found = []
-    for answer in rows.answers_from(start, most):
-        _check(rows, answer)
+    for unchecked in rows.answers_from(start, most):
+        answer = _checked(rows, unchecked)
         charge = rows.entry(answer.charge)
         if charge is None or charge.kind != "charge":
             raise LedgerTampered(answer.sequence, "its charge is missing")
@@ -121,10 +142,12 @@ def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored
     return tuple(found)
 
 
-def _check(rows: Transaction, answer: Stored) -> None:
+def _checked(rows: Transaction, answer: Stored) -> Stored:
+    """Returns an answer with what its entry says that was released."""
     entry = rows.entry(answer.sequence)
     if entry is None or entry.kind != "answer" or not answer.is_of(entry):
         raise LedgerTampered(answer.sequence, "its answer was changed")
+    return answer._replace(event=entry.content.get("event", ""))
 
 
 def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
@@ -132,12 +155,30 @@ def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
     ended = rows.outcome(receipt.sequence)
     if ended is None:
         return False, None
-    if ended.kind == "fail":
-        return True, None
-    kept = [found for found in stored(rows, ended.content["replay_key"]) if found.charge == receipt.sequence]
+    kept = _of_charge(rows, receipt.sequence)
+    return True, None if kept is None else kept.payload
+
+
+def awaited_answer(journal: Journal, receipt: Receipt, wait: float) -> bytes | None:
+    """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
+    deadline = time.monotonic() + wait
+    while True:
+        with journal.reading() as rows:
+            ended, payload = answer(rows, receipt)
+        if ended or time.monotonic() >= deadline:
+            return payload
+        time.sleep(_POLL)
+
+
+def _of_charge(rows: Transaction, charge: int) -> Stored | None:
+    """Returns the answer of a charge; None if it has not ended, or has failed."""
+    ended = rows.outcome(charge)
+    if ended is None or ended.kind == "fail":
+        return None
+    kept = [found for found in stored(rows, ended.content["replay_key"]) if found.charge == charge]
     if not kept:
         raise LedgerTampered(ended.sequence, "its answer is missing")
-    return True, kept[0].payload
+    return kept[0]
 
 
 def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
@@ -145,6 +186,22 @@ def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
     claimed, _ = changes.claims(rows, charge.sequence)
     if not claimed:
         raise LedgerError(f"Charge {charge.sequence} has already ended", hint)
+
+
+def joined(rows: Transaction, charge: Entry) -> tuple[Entry, ...]:
+    """Returns the charges of all accounts that were made together with this one, and after it; itself first.
+
+    They stand one after the other, in the order of the names of their accounts, and each says how many there are.
+    """
+    found, count = [charge], charge.content["joined"]
+    for sequence in range(charge.sequence + 1, charge.sequence + count):
+        entry = rows.entry(sequence)
+        if entry is None or entry.kind != "charge" or entry.content["joined"] != count:
+            break
+        if entry.who != charge.who or entry.account <= found[-1].account:
+            break
+        found.append(entry)
+    return tuple(found)
 
 
 def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
@@ -223,11 +280,14 @@ def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
     """The claim after the one that was seen; None if the charge has ended, or somebody else was faster."""
     mine = receipt._replace(repeated=False, claim=seen + 1)
     charge = own_charge(rows, mine)
-    require_admission(rows, charge.account, charge.who)
+    together = joined(rows, charge)
+    for one in together:
+        require_admission(rows, one.account, one.who)
     if rows.outcome(charge.sequence) is not None or changes.claims(rows, charge.sequence)[0] != seen:
         return None
-    _require_same_period(rows, charge)
-    _refuse_restored(rows, charge)
+    for one in together:
+        _require_same_period(rows, one)
+        _refuse_restored(rows, one)
     if seen + 1 >= MOST_RUNS:
         raise RunsUsedUp(charge.sequence, seen + 1)
     _note(rows, "claim", receipt, seen + 1)
@@ -247,7 +307,8 @@ def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
     charge = own_charge(rows, mine)
     if rows.outcome(charge.sequence) is not None:
         return None
-    _require_same_period(rows, charge)
+    for one in joined(rows, charge):
+        _require_same_period(rows, one)
     return mine
 
 

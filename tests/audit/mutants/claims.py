@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator.asking import performer as module
+from discreet.curator import paid_release as module
 from discreet.curator.measurement_plan import MeasurementPlan
-from discreet.curator.replay.replay import Replay
+from discreet.curator.paid_release import Kept
 from discreet.engines import Memory
 from discreet.errors import LedgerError, RunsUsedUp
 from discreet.ledger import Book, Receipt, charges, outcomes, restore
@@ -180,8 +180,8 @@ def _names_its_choices(patch: pytest.MonkeyPatch) -> None:
 def _own(patch: pytest.MonkeyPatch) -> None:
     right = Book.store_answer
 
-    def store_answer(book: Book, *arguments: Any) -> bool:
-        right(book, *arguments)
+    def store_answer(book: Book, *arguments: Any, **more: Any) -> bool:
+        right(book, *arguments, **more)
         return True
 
     patch.setattr(Book, "store_answer", store_answer)
@@ -204,7 +204,7 @@ MUTANTS = [
     Mutant(
         "shown before it is stored",
         "An answer is given although the book does not have it.",
-        setting(Replay, "store", lambda _replay, _measurement, _receipt, new: new.result),
+        setting(module.Run, "end", lambda run, made: Kept(run._book, run.receipt, made.payload.encode(), made.event)),
         what_is_shown_is_what_is_stored,
     ),
     Mutant(

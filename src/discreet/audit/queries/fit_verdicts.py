@@ -21,7 +21,7 @@ from discreet.audit.queries.mechanism_recorder import Handed
 from discreet.audit.queries.recorder import Seen
 from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.verdicts import Fault, NoiseSize, same_course, short
-from discreet.curator.asking.performer import costs_no_more
+from discreet.curator.paid_release import costs_no_more
 from discreet.errors import UnsupportedEvent
 from discreet.exact import root_above, root_below
 from discreet.ledger import Account

@@ -16,7 +16,7 @@ from discreet.audit.queries.recorder import REST, Asking, Noise, Seen, Watched, 
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed, allowance, law_of
 from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
-from discreet.curator.asking.performer import costs_no_more
+from discreet.curator.paid_release import costs_no_more
 from discreet.exact import float_above, float_below
 from discreet.ledger import Account
 from discreet.measurement.program.program import Program

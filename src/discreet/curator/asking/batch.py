@@ -12,21 +12,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from discreet import check
 from discreet.curator.asking.answer import Answer
-from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan
-from discreet.curator.asking.performer import Performer, charged
+from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
+from discreet.curator.asking.performer import Performer, settled, stage_name
 from discreet.curator.asking.planner import Planner, RequestedLimits
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram
+from discreet.curator.paid_release import NOTHING, Bought, ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
-from discreet.errors import DiscreetError, InvalidParameter, QueryFailed, UnsupportedQuery
-from discreet.ledger import Book, Receipt, Remaining
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, QueryFailed, UnsupportedQuery
+from discreet.ledger import Book, Caller
+from discreet.measurement.probes.probes import Fact
+from discreet.measurement.program.program import Edition
+from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Question
-from discreet.privacy import Loss
 
 MOST = 1000  # questions of one batch
 
@@ -65,27 +69,19 @@ class BatchAsker:
         self._catalog, self._book, self._replay = catalog, book, replay
         self._planner, self._performer = planner, performer
 
-    def ask(self, asked: RequestedBatch, *, analyst: str, key: str | None, project: str) -> list[Answer]:
+    def ask(self, asked: RequestedBatch, caller: Caller) -> list[Answer]:
         """Returns an answer to each question, in order; see `Curator.ask_many`."""
         measurements = self._measurements(asked)
-        account = self._book.admit(measurements[0].account, analyst, project)
+        account = self._book.admit(measurements[0].account, caller.analyst, caller.project)
         terms = Terms.of(asked.epsilon, asked.delta, account.budget)
         share = Terms(terms.epsilon / len(measurements), terms.delta / len(measurements))
         for place, one in enumerate(measurements):
             with naming(place):
                 one.price(share)
-        if not self._book.is_charged(analyst, key):
+        if not self._book.is_charged(caller.analyst, caller.key):
             measurements = self._payable(measurements, share)
-        batch = BatchPlan.of(measurements, terms, self._replay.find)
-        if not batch.layout.parts and not self._book.is_charged(analyst, key):
-            results = [self._kept(batch, place) for place in range(len(measurements))]
-            return self._answers(batch, results, asked.confidence, Remaining.of(account.spent, account.budget))
-        with charged(self._book, batch.request, analyst=analyst, key=key, project=project) as receipt:
-            if not receipt.repeated:
-                self._performer.read_all_and_add_noise(batch, receipt)
-            batch, results = self._of_charge(batch, receipt)
-            cost = None if receipt.repeated else receipt.cost
-            return self._answers(batch, results, asked.confidence, receipt.left, cost)
+        paid = PaidBatch(BatchPlan.of(measurements, terms, self._replay.find), self._performer, self._replay)
+        return release_once(self._book, paid, caller, lambda bought: self._answers(bought, asked.confidence))
 
     def _measurements(self, asked: RequestedBatch) -> list[MeasurementPlan]:
         """The measurement of each question.
@@ -119,21 +115,111 @@ class BatchAsker:
                 found.append(one if not adds or beside else self._planner.payable(one, share))
         return found
 
-    def _of_charge(self, batch: BatchPlan, receipt: Receipt) -> tuple[BatchPlan, list[MeasurementResult]]:
-        """The batch as it was run, and what each question is answered from: the same, whoever asks for it.
+    def _answers(self, bought: Bought[BatchResult], confidence: Fraction) -> list[Answer]:
+        """An answer to each question; those that the charge paid for say what it was, and for how many."""
+        batch, results = bought.result
+        layout, found, cost = batch.layout, [], bought.cost
+        paid = [first in layout.paid for first in layout.first]
+        told = f"One charge paid for {sum(paid)} answers; the cost is that of all."
+        for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
+            portrait = self._replay.portrait(measurement, batch.considered)
+            new = own and cost is not None
+            answer = Answer.of(result, confidence, bought.remaining, cost=cost if new else None, profile=portrait)
+            found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
+        return found
+
+
+BatchResult = tuple[BatchPlan, list[MeasurementResult]]
+"""A batch as it was run, and what each of its questions is answered from."""
+
+
+@dataclass(frozen=True)
+class PaidBatch:
+    """Several questions that are asked once, for one charge: see `PaidRelease`.
+
+    How the budget is shared is kept before anything is read, and each release as soon as it is made. Whoever runs the
+    charge again takes what is there, and draws the rest only.
+
+    Args:
+        batch: the questions, and how they are answered.
+        performer: which reads and adds noise.
+        replay: which finds what is kept.
+    """
+
+    batch: BatchPlan
+    performer: Performer
+    replay: Replay
+
+    @cached_property
+    def request(self) -> ChargeRequest:
+        """The one charge of all questions."""
+        return self.batch.request
+
+    @property
+    def stage(self) -> str:
+        """What is planned."""
+        tables = [one.plan.table for one in self.batch.measurements]
+        return stage_name(tables, probing=bool(self.batch.missing))
+
+    def find(self) -> BatchResult | None:
+        """Returns all results, if all of them are kept, or follow from what is."""
+        if self.batch.layout.parts:
+            return None
+        return self.batch, [self._kept(self.batch, place) for place in range(len(self.batch.measurements))]
+
+    def prepare(self) -> None:
+        """Does nothing: each question was priced before."""
+
+    # ------------------------------------------------------------------------------------------------------- measuring
+
+    def execute(self, charge: Run) -> Outcome:
+        """Measures the batch as it was first laid out, and returns how it is answered.
 
         Raises:
-            QueryFailed: if the charge ended without an outcome.
+            InternalError: if it would cost more than was charged, or was laid out by rules of before.
         """
-        payload = self._book.answer(receipt)
-        if payload is None:
-            raise QueryFailed
-        fields = json.loads(payload)["batch"]
-        run = replace(batch, layout=BatchLayout.read(fields))
-        payloads = {
-            part: self._book.beside(receipt, key) for part, key in zip(run.layout.parts, fields["keys"], strict=True)
-        }
-        return run, [self._result(run, place, payloads) for place in range(len(run.measurements))]
+        batch = self.batch
+        text = json.dumps({"batch": batch.layout.fields})
+        kept = charge.note(batch.place, text, question=self.request.question)
+        layout = BatchLayout.read(json.loads(kept)["batch"])
+        if layout.edition is not Edition.NOW:
+            raise InternalError("A batch was laid out by rules that nothing is measured by any more.")
+        keys = self._measured(replace(batch, layout=layout), charge)
+        outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
+        return Outcome(event=NOTHING, replay_key=batch.place, payload=outcome)
+
+    def _measured(self, batch: BatchPlan, charge: Run) -> list[str]:
+        """Measures a batch, and returns under which keys its releases are kept."""
+        found = {key: self.performer.probe(probe, batch.of_each_probe, charge) for key, probe in batch.missing.items()}
+        parts = [
+            (batch.measurements[place], self._settled(batch, place, found, charge)) for place in batch.layout.measured
+        ]
+        parts += [(batch.cube(part), _merged(batch, part)) for part in batch.layout.merged]
+        keys = [measurement.replay_key(one.program, one.facts) for measurement, one in parts]
+        charge.plan({key: one.program.event for key, (_, one) in zip(keys, parts, strict=True)})
+        for key, (measurement, one), part in zip(keys, parts, batch.layout.parts, strict=True):
+            if charge.kept(key) is None:
+                new = self.performer.release(measurement, one, batch.share_of(part))
+                charge.keep(key, new.payload, event=new.event, question=canonical(measurement.plan))
+        return keys
+
+    def _settled(self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: Run) -> SettledProgram:
+        """The program of a question of a batch, at what was found out."""
+        measurement, facts = batch.measurements[place], batch.measurements[place].facts
+        for probe in measurement.missing:
+            facts = facts.having(probe, found[probe_key(probe)])
+        if place in batch.layout.probed:
+            return settled(measurement, batch.share, facts, charge, probed=True)
+        return SettledProgram(program=batch.program(place), terms=batch.share, facts=facts, law=batch.law)
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def read(self, kept: Kept) -> BatchResult | None:
+        """Returns the batch as it was run, and what each question is answered from: the same, whoever asks for it."""
+        fields = json.loads(kept.payload)["batch"]
+        batch = replace(self.batch, layout=BatchLayout.read(fields))
+        payloads = {part: kept.beside(key) for part, key in zip(batch.layout.parts, fields["keys"], strict=True)}
+        return batch, [self._result(batch, place, payloads) for place in range(len(batch.measurements))]
 
     def _result(
         self, batch: BatchPlan, place: int, payloads: Mapping[tuple[int, ...], bytes | None]
@@ -146,7 +232,7 @@ class BatchAsker:
             if first in part:
                 cube = batch.cube(part)
                 whole = self._released(cube, payload)
-                return _found(self._replay.part_of(measurement, cube.plan, whole.released))
+                return _found(self.replay.part_of(measurement, cube.plan, whole.released))
         if first not in batch.layout.derived:
             return self._kept(batch, place)
         single = {part[0]: payload for part, payload in payloads.items() if len(part) == 1}
@@ -154,33 +240,20 @@ class BatchAsker:
         derived = batch.follows(place, [source.released for source in sources])
         if derived is None:
             raise QueryFailed
-        facts, private = measurement.facts, self._performer.private
+        facts, private = measurement.facts, self.performer.private
         return MeasurementResult(released=derived, facts=facts, event=derived.event, private=private)
 
     def _released(self, measurement: MeasurementPlan, payload: bytes | None) -> MeasurementResult:
-        return _found(None if payload is None else self._replay.unpacked(measurement, payload))
+        return _found(None if payload is None else self.replay.unpacked(measurement, payload))
 
     def _kept(self, batch: BatchPlan, place: int) -> MeasurementResult:
-        return _found(self._replay.find(batch.measurements[place], batch.considered, batch.considered_law))
+        return _found(self.replay.find(batch.measurements[place], batch.considered, batch.considered_law))
 
-    def _answers(
-        self,
-        batch: BatchPlan,
-        results: Sequence[MeasurementResult],
-        confidence: Fraction,
-        remaining: Remaining,
-        cost: Loss | None = None,
-    ) -> list[Answer]:
-        """An answer to each question; those that the charge paid for say what it was, and for how many."""
-        layout, found = batch.layout, []
-        paid = [first in layout.paid for first in layout.first]
-        told = f"One charge paid for {sum(paid)} answers; the cost is that of all."
-        for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
-            portrait = self._replay.portrait(measurement, batch.considered)
-            new = own and cost is not None
-            answer = Answer.of(result, confidence, remaining, cost=cost if new else None, profile=portrait)
-            found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
-        return found
+
+def _merged(batch: BatchPlan, part: Sequence[int]) -> SettledProgram:
+    """Returns the program of several questions of a batch that are measured together."""
+    program, facts = batch.cube_program(part), batch.cube(part).facts
+    return SettledProgram(program=program, terms=batch.share_of(part), facts=facts, law=batch.law)
 
 
 def _found(result: MeasurementResult | None) -> MeasurementResult:

@@ -24,7 +24,8 @@ import numpy as np
 from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, promised, replay_key
+from discreet.curator.measurement_plan import MeasurementPlan, promised, replay_key
+from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.replay.derivation import Derived, cube_of, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
@@ -53,7 +54,7 @@ class BatchLayout:
         probed: the measured ones for which facts were missing.
         probes: how many probes their shares pay for.
         law: of all noise, if the questions share a rho; None if they share an epsilon and a delta.
-        edition: by whose rules.
+        edition: by whose rules; one of earlier rules is read, and not run.
     """
 
     first: tuple[int, ...]
@@ -314,7 +315,7 @@ class BatchPlan:
 
     def _price(self, place: int) -> events.Event:
         if place in self.layout.probed:
-            return promised(self.measurements[place].supposed(self.share, self.layout.edition).event)
+            return promised(self.measurements[place].supposed(self.share).event)
         return self.program(place).event
 
     @property
@@ -322,7 +323,7 @@ class BatchPlan:
         """Returns the charge of the whole batch; under an idempotency key it is known by its questions and terms."""
         questions = ",".join(canonical(one.plan) for one in self.measurements)
         return ChargeRequest(
-            account=self.measurements[0].account,
+            accounts=(self.measurements[0].account,),
             event=self.event,
             question=f'{{"batch":[{questions}]}}',
             replay_key=self.place,

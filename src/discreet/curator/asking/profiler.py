@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 
 from discreet.check import Number, positive, probability
-from discreet.curator.asking.performer import WantedProfile, charged, run_charge
+from discreet.curator.asking.performer import WantedProfile
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan
+from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.replay.replay import Replay, profile_key
-from discreet.errors import InvalidParameter, QueryFailed
-from discreet.ledger import Book, Receipt
+from discreet.errors import InvalidParameter
+from discreet.ledger import Book, Caller
 from discreet.measurement.profile.parts import ProfilePlan, chosen
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Reader
@@ -113,46 +115,69 @@ class Profiler:
         rest = replace(terms, epsilon=terms.epsilon * (1 - share))
         return rest, self.of_question(measurement, rest, terms.epsilon * share)
 
-    def buy(self, wanted: WantedProfile, *, analyst: str, key: str | None, project: str) -> Profile:
+    def buy(self, wanted: WantedProfile, caller: Caller) -> Profile:
         """Returns a profile that was paid now, or one that is kept and as good; see `Curator.profile`."""
-        plan = wanted.plan
-        self._book.admit(self._catalog.account_of(plan.table), analyst, project)
-        if wanted.kept and not self._book.is_charged(analyst, key):
-            return _found(self._replay.profile(plan, wanted.place))
-        with charged(self._book, self.request(wanted), analyst=analyst, key=key, project=project) as receipt:
-            if not receipt.repeated:
-                self._measure(wanted, receipt)
-            payload = self._book.answer(receipt)
-            return _found(None if payload is None else self._replay.unpacked_profile(payload, plan))
+        account = self._catalog.account_of(wanted.plan.table)
+        paid = PaidProfile(wanted, account, self._engine, self._releaser, self._replay)
+        return release_once(self._book, paid, caller, lambda bought: bought.result)
 
-    def buy_missing(self, wanted: WantedProfile | None, *, analyst: str, project: str) -> None:
+    def buy_missing(self, wanted: WantedProfile | None, caller: Caller) -> None:
         """Buys a profile alone that is not kept, for a question whose answer is."""
         if wanted is not None and not wanted.kept:
-            self.buy(wanted, analyst=analyst, key=None, project=project)
+            self.buy(wanted, replace(caller, key=None))
 
-    def request(self, wanted: WantedProfile) -> ChargeRequest:
-        """Returns the charge of a profile alone."""
-        plan, program = wanted.plan, wanted.program
+
+@dataclass(frozen=True)
+class PaidProfile:
+    """A profile that is bought alone: see `PaidRelease`.
+
+    Args:
+        wanted: the profile.
+        account: which pays.
+        engine: which reads.
+        releaser: which adds noise.
+        replay: which finds what is kept.
+    """
+
+    wanted: WantedProfile
+    account: str
+    engine: Reader
+    releaser: Releaser
+    replay: Replay
+
+    @cached_property
+    def request(self) -> ChargeRequest:
+        """The charge of a profile alone."""
+        plan, program = self.wanted.plan, self.wanted.program
         return ChargeRequest(
-            account=self._catalog.account_of(plan.table),
+            accounts=(self.account,),
             event=program.event,
             question=canonical(program.question),
-            replay_key=sha256(f"{wanted.place} {plan.columns} {plan.by}".encode()).hexdigest(),
-            terms=Terms(wanted.epsilon, Fraction(0)).text,
+            replay_key=sha256(f"{self.wanted.place} {plan.columns} {plan.by}".encode()).hexdigest(),
+            terms=Terms(self.wanted.epsilon, Fraction(0)).text,
         )
 
-    def _measure(self, wanted: WantedProfile, receipt: Receipt) -> None:
-        """Reads and keeps a profile."""
-        name = f"Reading {wanted.plan.table} and adding noise"
-        payload = run_charge(self._book, receipt, name, lambda: wanted.released(self._engine, self._releaser))
-        if payload is not None:
-            self._book.store_answer(receipt, wanted.place, payload)
+    @property
+    def stage(self) -> str:
+        """What is planned."""
+        return f"Reading {self.wanted.plan.table} and adding noise"
 
+    def find(self) -> Profile | None:
+        """Returns a profile that is kept, if it is as precise."""
+        return self.replay.profile(self.wanted.plan, self.wanted.place) if self.wanted.kept else None
 
-def _found(profile: Profile | None) -> Profile:
-    if profile is None:
-        raise QueryFailed
-    return profile
+    def prepare(self) -> None:
+        """Does nothing: the plan was checked."""
+
+    def execute(self, charge: Run) -> Outcome:
+        """Reads and adds noise."""
+        charge.require_paid(self.wanted.program.event)
+        payload = self.wanted.released(self.engine, self.releaser)
+        return Outcome(event=self.wanted.program.event, replay_key=self.wanted.place, payload=payload)
+
+    def read(self, kept: Kept) -> Profile | None:
+        """Returns the stored profile."""
+        return self.replay.unpacked_profile(kept.payload, self.wanted.plan)
 
 
 def _serves(known: Profile, wanted: ProfilePlan, epsilon: Fraction) -> bool:

@@ -18,7 +18,6 @@ from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
 from discreet.curator.replay.derivation import CubePart, Derived, PlaceInCube, derive, may_follow, place_in
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
-    NewResult,
     edition_of,
     facts_of,
     law_of,
@@ -26,9 +25,9 @@ from discreet.curator.replay.stored_releases import (
     unpack,
     was_bought_for,
 )
-from discreet.errors import QueryFailed, UnsupportedQuery
+from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
-from discreet.ledger import Book, Receipt, Stored
+from discreet.ledger import Book, Stored
 from discreet.ledger.serialization import at_most
 from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, described
 from discreet.measurement.profile.parts import ProfilePlan
@@ -39,6 +38,7 @@ from discreet.mechanisms.base import Law
 from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits, TableSchema
+from discreet.privacy import events
 
 
 class Replay:
@@ -52,38 +52,6 @@ class Replay:
     def __init__(self, book: Book, *, private: bool) -> None:
         self._book, self._private = book, private
         self._facts: dict[str, Fact] = {}
-
-    # ------------------------------------------------------------------------------------------------------- charges
-
-    def store(self, measurement: MeasurementPlan, receipt: Receipt, new: NewResult | None) -> MeasurementResult:
-        """Keeps what was released for a charge, durably, and returns what may be shown.
-
-        Args:
-            measurement: the question.
-            receipt: its charge.
-            new: the release; None if there is none because it failed.
-
-        Returns:
-            The release, or that of somebody else who claimed the charge and was faster.
-
-        Raises:
-            QueryFailed: if the charge ended without a release.
-        """
-        if new is not None and self._book.store_answer(receipt, new.replay_key, new.payload):
-            return new.result
-        return self.of_charge(measurement, receipt)
-
-    def of_charge(self, measurement: MeasurementPlan, receipt: Receipt) -> MeasurementResult:
-        """Returns what was released for a charge that has ended.
-
-        Raises:
-            QueryFailed: if it ended without a release.
-        """
-        payload = self._book.answer(receipt)
-        found = None if payload is None else self.unpacked(measurement, payload)
-        if found is None:
-            raise QueryFailed
-        return found
 
     # --------------------------------------------------------------------------------------------------- free answers
 
@@ -133,6 +101,8 @@ class Replay:
             found = self.unpacked(measurement, stored.payload)
             if found is None:
                 continue
+            if stored.event:  # also what was released on the way to it
+                found = replace(found, event=events.from_json(stored.event))
             wanted = measurement.program(terms, facts, law, edition=found.edition)
             if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
                 return found

@@ -27,7 +27,6 @@ def pack(
     *,
     private: bool,
     beside: Mapping[str, Any] | None = None,
-    edition: Edition = Edition.NOW,
 ) -> str:
     """Writes a release as JSON: exact integers, keys with their types, what it was chosen for, whether it may be shown.
 
@@ -36,12 +35,11 @@ def pack(
         terms: the budget its program was chosen for.
         private: whether its noise was.
         beside: what else its program was built from.
-        edition: by whose rules.
     """
     return json.dumps(
         {
             **(beside or {}),
-            "version": int(edition),
+            "version": int(Edition.NOW),
             "private": private,
             "epsilon": str(terms.epsilon),
             "delta": str(terms.delta),
@@ -184,12 +182,3 @@ class MeasurementResult:
     event: events.Event
     private: bool
     edition: Edition = Edition.NOW
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewResult:
-    """What a charge paid for, and how the book keeps it: under which replay key, and as which text."""
-
-    result: MeasurementResult
-    replay_key: str
-    payload: str

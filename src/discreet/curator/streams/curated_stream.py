@@ -7,7 +7,6 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,14 +16,16 @@ import numpy as np
 
 from discreet import accounting, check
 from discreet.curator.asking.answer import Answer, columns, records
+from discreet.curator.paid_release import release_step
 from discreet.curator.streams.stream_plan import StreamPlan
-from discreet.errors import AccountLocked, InvalidParameter, QueryFailed, StreamError
+from discreet.errors import InvalidParameter, StreamError
 from discreet.ledger import Book, Receipt, Remaining
 from discreet.measurement.program.execution import Reader
 from discreet.plan.model.nodes import Value
+from discreet.plan.model.readings import Reading
 from discreet.plan.post.outputs import Cell, Noisy
 from discreet.privacy import Loss, events
-from discreet.progress import Progress, stage, telling
+from discreet.progress import Progress, telling
 from discreet.stream.state_file import Entry, Keeper, RunCount
 from discreet.stream.stream import Stream
 
@@ -106,8 +107,6 @@ class LooseState:
 USUAL_DELTA = Fraction(1, 10**6)
 """Of a lifetime epsilon, where the budget of an account has none."""
 
-
-NOTHING = events.Composed(())
 
 MOST_RUNS = 3
 """How often a period may be begun and cut off before each further attempt uses up a failure credit."""
@@ -299,19 +298,11 @@ class CuratedStream:
     def _release(self, place: int) -> None:
         """Reads a period, adds noise and keeps both; whoever waits for the lock finds it released."""
         self._sums.check()
-        self._check_credits()
-        if self._runs is not None and self._runs.begin(place + 1) >= MOST_RUNS:
-            self._note_failure()
-        read = self._read(place)
-        if read is None:
-            self._note_failure()
-            if self._runs is not None:
-                self._runs.end(place + 1)
-            raise QueryFailed
-        values, units = read
-        self._keeper.pending = [self._memory.digest(unit) for unit in units]
-        stage("Adding noise")
-        self._shown.append(self._sums.release(values, period=place + 1))
+        witness, reading = self._witness, self._plan.reading(place)
+        step = _Period(self, place, reading)
+        name = f"Reading {reading.table}"
+        shown = release_step(witness.book, step, witness.receipt, name=name, question=witness.question)
+        self._shown.append(shown)
 
     def answers(self) -> Answer:
         """Returns all that was released, a row for each period and group; it costs nothing."""
@@ -325,26 +316,6 @@ class CuratedStream:
                 return place
         hint = f"Release periods in their order: {self.next_period} is next."
         raise InvalidParameter("period", period, "to be the next one, or an earlier one", hint)
-
-    def _read(self, place: int) -> tuple[list[int], list[Value]] | None:
-        """The numbers of a period and the units in them; causes of a failure can depend on data, all are dropped."""
-        reading = self._plan.reading(place)
-        stage(f"Reading {reading.table}")
-        with suppress(Exception):
-            return self._plan.counted(self._engine.read(reading), self._memory.may_count)
-        return None
-
-    def _check_credits(self) -> None:
-        """Refuses whoever has no failure credit left, as a new question would be refused."""
-        receipt = self._witness.receipt
-        refusal = self._witness.book.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
-        if isinstance(refusal, AccountLocked):
-            raise refusal
-
-    def _note_failure(self) -> None:
-        """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
-        receipt, book = self._witness.receipt, self._witness.book
-        book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=self._witness.question))
 
     def _answer(self, places: Sequence[int], *, replayed: bool) -> Answer:
         question, receipt, book = self._plan.bound.plan, self._witness.receipt, self._witness.book
@@ -402,6 +373,42 @@ class CuratedStream:
 
     def __repr__(self) -> str:
         return f"CuratedStream({self.released} periods released, {self.cost} charged once)"
+
+
+@dataclass(frozen=True)
+class _Period:
+    """The next period of a stream: see `PaidStep`.
+
+    Args:
+        stream: which it is of.
+        place: counted from 0.
+        reading: what is read for it.
+    """
+
+    stream: CuratedStream
+    place: int
+    reading: Reading
+
+    def begin(self) -> bool:
+        """Counts an attempt, where a period that was interrupted can be begun again."""
+        runs = self.stream._runs
+        return runs is not None and runs.begin(self.place + 1) >= MOST_RUNS
+
+    def end(self) -> None:
+        """Takes the count back."""
+        if self.stream._runs is not None:
+            self.stream._runs.end(self.place + 1)
+
+    def execute(self) -> tuple[list[int], list[Value]]:
+        """Returns the numbers of the period and the units in them."""
+        stream = self.stream
+        return stream._plan.counted(stream._engine.read(self.reading), stream._memory.may_count)
+
+    def keep(self, values: tuple[list[int], list[Value]]) -> Any:
+        """Adds noise; state and ledger keep it, in this order, before it is returned."""
+        stream, (numbers, units) = self.stream, values
+        stream._keeper.pending = [stream._memory.digest(unit) for unit in units]
+        return stream._sums.release(numbers, period=self.place + 1)
 
 
 def _is_pure(event: events.Event) -> bool:

@@ -14,7 +14,7 @@ from discreet import check
 from discreet.curator.asking.planner import Planner
 from discreet.curator.catalog.catalog import BoundQuestion, Catalog
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.paid_release import ChargeRequest, charged
 from discreet.curator.streams.curated_stream import CuratedStream, LedgerWitness, LooseState
 from discreet.curator.streams.stream_plan import (
     Calendar,
@@ -29,7 +29,7 @@ from discreet.curator.streams.stream_plan import (
     without_period,
 )
 from discreet.errors import InvalidParameter, StreamError
-from discreet.ledger import OWNER, Book, Receipt
+from discreet.ledger import OWNER, Book, Caller, Receipt
 from discreet.ledger.serialization import name as named
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.program.program import Program
@@ -40,7 +40,6 @@ from discreet.plan.model.nodes import Key
 from discreet.plan.model.schema import Limits
 from discreet.postgres_url import is_postgres
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
-from discreet.progress import stage
 from discreet.stream import RunningSum, SlidingWindow
 from discreet.stream.state_file import Keeper, RunCount, StateFile, parameters_in, require_unused
 from discreet.stream.stream import Stream
@@ -141,20 +140,22 @@ class Streams:
         restart = json.dumps(told | {"name": called, "start": str(plan.calendar.start)})
         told |= {"name": called, **_calibrated(plan, make(None))}
         request = ChargeRequest(
-            account=bound.account,
+            accounts=(bound.account,),
             event=make(None).event,
             question=canonical(bound.plan),
             replay_key=_key(called),
             terms=json.dumps(told),
             sql=bound.sql,
+            restart=restart,
         )
         self._forget_closed()
-        receipt = self._charged(request, analyst, project, restart)
-        if receipt.hash not in self._open:
-            witness = LedgerWitness(self._book, receipt, request.question)
-            opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
-            self._open[receipt.hash] = opened
-        return self._open[receipt.hash]
+        caller = Caller(analyst=analyst, project=project, key=request.replay_key)
+        with charged(self._book, request, caller, again=lambda receipt: self._again(request, receipt)) as receipt:
+            if receipt.hash not in self._open:
+                witness = LedgerWitness(self._book, receipt, request.question)
+                opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
+                self._open[receipt.hash] = opened
+            return self._open[receipt.hash]
 
     def opened(self, question: str | None, **how: Any) -> CuratedStream:
         """Returns the stream of a question, see `open`, or without one that of a name, as it was started."""
@@ -256,23 +257,14 @@ class Streams:
         check_readable(plan.reading(0), bound.schemas)
         return plan
 
-    def _charged(self, request: ChargeRequest, analyst: str, project: str, restart: str) -> Receipt:
-        """The receipt of the one charge of a stream: made now, or found under the stream's name."""
-        stage("Charging the account")
-        receipt = self._book.charge(
-            request.account,
-            request.event,
-            analyst=analyst,
-            question=request.question,
-            key=request.replay_key,
-            replay_key=request.replay_key,
-            terms=request.terms,
-            project=project,
-            sql=request.sql,
-            restart=restart,
-        )
-        if not receipt.repeated or receipt.hash in self._open:
-            return receipt
+    def _again(self, request: ChargeRequest, receipt: Receipt) -> Receipt | None:
+        """Returns a receipt to go on with a stream that was charged before, at once; its charge never ends.
+
+        Raises:
+            StreamError: if it has ended all the same, or was charged for another event than would be released now.
+        """
+        if receipt.hash in self._open:
+            return None
         reopened = self._book.reopen(receipt)
         if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from discreet.curator.catalog.declarations import declaration
-from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, unit_names
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.execution import Reader, nobodys
@@ -109,7 +109,7 @@ class LinkedPlan:
     def request(self) -> ChargeRequest:
         """The charge for both."""
         return ChargeRequest(
-            account=self.account,
+            accounts=(self.account,),
             event=self.event,
             question=self.question,
             replay_key=self.replay_key,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check, synthetic
 from discreet.curator.catalog.declarations import Terms, declaration
-from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.declared_domain import (
     BINS,
     DomainColumn,
@@ -180,7 +180,7 @@ class SynthesisPlan:
     def request(self) -> ChargeRequest:
         """The charge; what it may spend is among the generator's parameters, which the question holds."""
         return ChargeRequest(
-            account=self.account,
+            accounts=(self.account,),
             event=self.event,
             question=self.question,
             replay_key=self.replay_key,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from discreet import check
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged, costs_no_more, run_charge
 from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, most_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
-from discreet.errors import InternalError, InvalidParameter, QueryFailed
+from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load, pa
-from discreet.ledger import OWNER, Book, Receipt, Remaining
+from discreet.ledger import OWNER, Book, Caller
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SynthesisPrice", "Synthesizer", "SyntheticTable", "SyntheticTables"]
 
-Kept = TypeVar("Kept", KeptTable, KeptTables)
-Draw = Callable[[Any], KeptTable | KeptTables]
+TableKind = TypeVar("TableKind", KeptTable, KeptTables)
 
 _WHAT = "A synthetic table"
 
@@ -130,8 +130,11 @@ class Synthesizer:
         def draw(model: Any) -> KeptTable:
             return KeptTable.drawn(model, wanted, self._releaser.bits)
 
-        kept, left, cost = self._made(plan, KeptTable, draw, analyst=analyst, key=key, project=project)
-        return self._given(plan, kept, wanted, left, cost)
+        def show(bought: Bought[KeptTable]) -> SyntheticTable:
+            return self._given(plan, bought, wanted)
+
+        caller = Caller(analyst=analyst, project=project, key=key)
+        return release_once(self._book, self._paid(plan, KeptTable, draw), caller, show)
 
     @telling
     def synthesize_tables(
@@ -172,37 +175,31 @@ class Synthesizer:
         def draw(model: Any) -> KeptTables:
             return KeptTables.drawn(model, plan.key, wanted, self._releaser.bits)
 
-        kept, left, cost = self._made(plan, KeptTables, draw, analyst=analyst, key=key, project=project)
-        if wanted is not None and wanted != kept.rows:
-            kept = draw(kept.model)
-        return SyntheticTables(
-            people=pa.table(dict(kept.people)),
-            events=pa.table(dict(kept.events)),
-            key=plan.key,
-            names=plan.linked.names,
-            model=kept.model,
-            cost=left.loss * 0 if cost is None else cost,
-            remaining=left,
-            event=kept.model.event,
-            replayed=cost is None,
-            notes=plan.notes,
-            private=kept.model.private,
-        )
+        def show(bought: Bought[KeptTables]) -> SyntheticTables:
+            kept, left = bought.result, bought.remaining
+            if wanted is not None and wanted != kept.rows:
+                kept = draw(kept.model)
+            return SyntheticTables(
+                people=pa.table(dict(kept.people)),
+                events=pa.table(dict(kept.events)),
+                key=plan.key,
+                names=plan.linked.names,
+                model=kept.model,
+                cost=left.loss * 0 if bought.cost is None else bought.cost,
+                remaining=left,
+                event=kept.model.event,
+                replayed=bought.cost is None,
+                notes=plan.notes,
+                private=kept.model.private,
+            )
 
-    def _made(
-        self, plan: AnyPlan, keeps: type[Kept], draw: Draw, *, analyst: str, key: str | None, project: str
-    ) -> tuple[Kept, Remaining, Loss | None]:
-        """Returns what is kept, what remains, and what was charged for it; None if nothing was."""
-        state = self._book.admit(plan.account, analyst, project)
-        if not self._book.is_charged(analyst, key):
-            known = self._kept(plan, keeps)
-            if known is not None:
-                return known, Remaining.of(state.spent, state.budget), None
-        with charged(self._book, plan.request, analyst=analyst, key=key, project=project) as receipt:
-            if receipt.repeated:
-                return self._of_charge(receipt, keeps), receipt.left, None
-            kept = self._store(plan, receipt, self._read_and_fit(plan, receipt, draw), keeps)
-            return kept, receipt.left, receipt.cost
+        caller = Caller(analyst=analyst, project=project, key=key)
+        return release_once(self._book, self._paid(plan, KeptTables, draw), caller, show)
+
+    def _paid(
+        self, plan: AnyPlan, keeps: type[TableKind], draw: Callable[[Any], TableKind]
+    ) -> PaidSynthesis[TableKind]:
+        return PaidSynthesis(plan, keeps, draw, self._book, self._engine, self._releaser)
 
     def price(
         self, question: str, events: str | None = None, *, analyst: str = OWNER, project: str = "", **how: Any
@@ -349,74 +346,93 @@ class Synthesizer:
         columns = ", ".join(quoted(name) for name in names)
         return f"SELECT {columns} FROM {quoted(schema.name)}"  # noqa: S608 - read by our own parser, names quoted
 
-    def _given(
-        self, plan: SynthesisPlan, kept: KeptTable, rows: int | None, remaining: Remaining, cost: Loss | None
-    ) -> SyntheticTable:
+    def _given(self, plan: SynthesisPlan, bought: Bought[KeptTable], rows: int | None) -> SyntheticTable:
         """What is kept, with as many rows as are wanted, and what this call is about."""
+        kept, remaining = bought.result, bought.remaining
         if rows is not None and rows != kept.rows:
             kept = KeptTable.drawn(kept.model, rows, self._releaser.bits)
         return SyntheticTable(
             table=pa.table(dict(kept.columns)),
             model=kept.model,
-            cost=remaining.loss * 0 if cost is None else cost,
+            cost=remaining.loss * 0 if bought.cost is None else bought.cost,
             remaining=remaining,
             event=kept.model.event,
-            replayed=cost is None,
+            replayed=bought.cost is None,
             notes=plan.notes,
             private=kept.model.private,
             name=plan.table,
         )
 
-    def _kept(self, plan: AnyPlan, keeps: type[Kept]) -> Kept | None:
+    def _kept(self, plan: AnyPlan, keeps: type[TableKind]) -> TableKind | None:
         """Returns the newest stored table of the same kind."""
-        found = (self._read(stored.payload, keeps) for stored in reversed(self._book.stored(plan.replay_key)))
-        return next((kept for kept in found if kept is not None), None)
+        return newest(self._book, plan, keeps, private=self._releaser.bits.private)
 
-    def _read(self, payload: bytes, keeps: type[Kept]) -> Kept | None:
-        """Returns a stored table, also if another version of the library would release otherwise.
 
-        It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never
-        come back as private.
-        """
-        kept = keeps.from_json(payload)
-        return kept if kept.model.private is self._releaser.bits.private else None
+@dataclass(frozen=True)
+class PaidSynthesis(Generic[TableKind]):
+    """A synthetic table, or two linked ones, that are made once: see `PaidRelease`.
 
-    def _read_and_fit(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str | None:
-        """Returns a table as it is kept, made of what was read for a charge; None if anything went wrong."""
-        name = f"Reading {plan.table} and fitting {type(plan.generator).__name__}"
-        return run_charge(self._book, receipt, name, lambda: self._learned(plan, receipt, draw))
+    Args:
+        plan: what is made.
+        keeps: what is kept of it.
+        draw: draws rows from a released model.
+        book: where tables are kept.
+        engine: which reads.
+        releaser: which has generators add their noise.
+    """
 
-    def _learned(self, plan: AnyPlan, receipt: Receipt, draw: Draw) -> str:
-        """Returns a table as text; the charge may be one of another version, if it pays for what this one releases."""
-        account = self._book.account(plan.account)
-        if plan.event != receipt.event and not costs_no_more(plan.event, receipt.event, account):
-            raise InternalError("A synthetic table costs more than its charge.")
-        model = plan.learned(self._engine, self._releaser)
-        if model.event != plan.event or model.private is not self._releaser.bits.private:
+    plan: AnyPlan
+    keeps: type[TableKind]
+    draw: Callable[[Any], TableKind]
+    book: Book
+    engine: Reader
+    releaser: Releaser
+
+    @cached_property
+    def request(self) -> ChargeRequest:
+        """The charge of the table."""
+        return self.plan.request
+
+    @property
+    def stage(self) -> str:
+        """What is planned."""
+        return f"Reading {self.plan.table} and fitting {type(self.plan.generator).__name__}"
+
+    def find(self) -> TableKind | None:
+        """Returns the newest stored table of the same kind."""
+        return newest(self.book, self.plan, self.keeps, private=self.releaser.bits.private)
+
+    def prepare(self) -> None:
+        """Does nothing: the plan was checked."""
+
+    def execute(self, charge: Run) -> Outcome:
+        """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
+        plan = self.plan
+        charge.require_paid(plan.event)
+        model = plan.learned(self.engine, self.releaser)
+        if model.event != plan.event or model.private is not self.releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
-        return draw(model).to_json()
+        return Outcome(event=plan.event, replay_key=plan.replay_key, payload=self.draw(model).to_json())
 
-    def _store(self, plan: AnyPlan, receipt: Receipt, payload: str | None, keeps: type[Kept]) -> Kept:
-        """Keeps a table, durably, and returns what was kept, and nothing beside it.
+    def read(self, kept: Kept) -> TableKind | None:
+        """Returns the stored table."""
+        return _table(self.keeps, kept.payload, private=self.releaser.bits.private)
 
-        Raises:
-            QueryFailed: if the charge ended without one.
-        """
-        if payload is not None and self._book.store_answer(receipt, plan.replay_key, payload):
-            return keeps.from_json(payload)
-        return self._of_charge(receipt, keeps)
 
-    def _of_charge(self, receipt: Receipt, keeps: type[Kept]) -> Kept:
-        """Returns the table of a charge that has ended.
+def newest(book: Book, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
+    """Returns the newest stored table of the same kind."""
+    found = (_table(keeps, stored.payload, private=private) for stored in reversed(book.stored(plan.replay_key)))
+    return next((kept for kept in found if kept is not None), None)
 
-        Raises:
-            QueryFailed: if it ended without one.
-        """
-        payload = self._book.answer(receipt)
-        kept = None if payload is None else self._read(payload, keeps)
-        if kept is None:
-            raise QueryFailed
-        return kept
+
+def _table(keeps: type[TableKind], payload: bytes, *, private: bool) -> TableKind | None:
+    """Returns a stored table, also if another version of the library would release otherwise.
+
+    It was paid for when it was stored. None if one of the two has seeded noise: what a test released must never come
+    back as private.
+    """
+    kept = keeps.from_json(payload)
+    return kept if kept.model.private is private else None
 
 
 def _by_table(role: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.explanation import caps
-from discreet.curator.asking.performer import charged, run_charge
 from discreet.curator.catalog.catalog import Catalog
-from discreet.errors import InternalError, QueryFailed
+from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.errors import InternalError
 from discreet.lazy import load
-from discreet.ledger import Book, Receipt, Remaining
+from discreet.ledger import Book, Caller
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
@@ -119,19 +120,12 @@ class Trainer:
         state = self._book.account(account)
         return replace(found, sql=question).promised(state.budget, state.neighbours)
 
-    def fit(self, training: TrainingPlan, *, analyst: str, key: str | None, project: str) -> Any:
+    def fit(self, training: TrainingPlan, caller: Caller) -> Any:
         """Returns the fitted learner; see `Curator.fit`."""
-        state = self._book.admit(training.account, analyst, project)
-        if not self._book.is_charged(analyst, key):
-            known = self._kept(training)
-            if known is not None:
-                return _told(known, training, Remaining.of(state.spent, state.budget), None)
-            training.rehearse()
-        with charged(self._book, training.request, analyst=analyst, key=key, project=project) as receipt:
-            if receipt.repeated:
-                return _told(self._of_charge(receipt), training, receipt.left, None)
-            model = self._store(training, receipt, self._read_and_fit(training, receipt))
-            return _told(model, training, receipt.left, receipt.cost)
+        return release_once(self._book, self._paid(training), caller, lambda bought: _told(bought, training))
+
+    def _paid(self, training: TrainingPlan) -> PaidFit:
+        return PaidFit(training, self._book, self._engine, self._releaser)
 
     def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
         """Returns what a fit would release and cost; see `Curator.plan_fit`."""
@@ -139,7 +133,7 @@ class Trainer:
         self._book.admit(account.name, analyst)
         training.rehearse()
         balance, learner = self._book.balance(account.name), training.learner
-        free, refusal = self._kept(training) is not None, None
+        free, refusal = self._paid(training).find() is not None, None
         if not free:
             refusal = self._book.refusal(account.name, training.charge, analyst=analyst, project=project)
         return FitPlan(
@@ -157,11 +151,58 @@ class Trainer:
             refusal=None if refusal is None else str(refusal),
         )
 
-    def _kept(self, training: TrainingPlan) -> Any | None:
+
+@dataclass(frozen=True)
+class PaidFit:
+    """A fit that is made once: see `PaidRelease`.
+
+    Args:
+        training: the fit.
+        book: where models are kept.
+        engine: which reads.
+        releaser: which has learners add their noise.
+    """
+
+    training: TrainingPlan
+    book: Book
+    engine: Reader
+    releaser: Releaser
+
+    @cached_property
+    def request(self) -> ChargeRequest:
+        """The charge of the fit."""
+        return self.training.request
+
+    @property
+    def stage(self) -> str:
+        """What is planned."""
+        return f"Reading {self.training.reading.table} and fitting {type(self.training.learner).__name__}"
+
+    def find(self) -> Any | None:
         """Returns the newest stored model of the same fit."""
-        kept = reversed(self._book.stored(training.replay_key))
+        kept = reversed(self.book.stored(self.training.replay_key))
         models = (self._model(stored.payload) for stored in kept)
         return next((model for model in models if model is not None), None)
+
+    def prepare(self) -> None:
+        """Refuses what would fail for what it is."""
+        self.training.rehearse()
+
+    def execute(self, charge: Run) -> Outcome:
+        """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
+        training = self.training
+        charge.require_paid(training.charge)
+        X, y = training.decode(self.engine.read(training.reading))
+        with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
+            model = self.releaser.fit(training.learner, X, y)
+        if model.event_ != training.event or model.private_ is not self.releaser.bits.private:
+            raise InternalError("A learner released something else than it planned.")
+        text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
+        return Outcome(event=training.charge, replay_key=training.replay_key, payload=text)
+
+    def read(self, kept: Kept) -> Any | None:
+        """Returns the stored model."""
+        return self._model(kept.payload)
 
     def _model(self, payload: bytes) -> Any | None:
         """Returns a stored model of the same fit, also if another version of the library would release otherwise.
@@ -170,55 +211,15 @@ class Trainer:
         come back as private.
         """
         model = load("discreet.learn.persistence.store", "A learner").from_json(payload)
-        return model if model.private_ is self._releaser.bits.private else None
-
-    def _read_and_fit(self, training: TrainingPlan, receipt: Receipt) -> str | None:
-        """Returns a model as it is kept, made of what was read for a charge; None if anything went wrong."""
-        name = f"Reading {training.reading.table} and fitting {type(training.learner).__name__}"
-        return run_charge(self._book, receipt, name, lambda: self._learned(training, receipt))
-
-    def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
-        """Returns a model as text; the charge may be one of another version, if it pays for what this one releases."""
-        account = self._book.account(training.account)
-        asked, paid = (prices(each, account.budget, account.neighbours) for each in (training.charge, receipt.event))
-        if training.charge != receipt.event and not asked.covered(paid):
-            raise InternalError("A fit costs more than its charge.")
-        X, y = training.decode(self._engine.read(training.reading))
-        with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
-            model = self._releaser.fit(training.learner, X, y)
-        if model.event_ != training.event or model.private_ is not self._releaser.bits.private:
-            raise InternalError("A learner released something else than it planned.")
-        text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
-        return text
-
-    def _store(self, training: TrainingPlan, receipt: Receipt, payload: str | None) -> Any:
-        """Keeps a model, durably, and returns what was kept, and nothing beside it.
-
-        Raises:
-            QueryFailed: if the charge ended without one.
-        """
-        if payload is not None and self._book.store_answer(receipt, training.replay_key, payload):
-            return load("discreet.learn.persistence.store", "A learner").from_json(payload)
-        return self._of_charge(receipt)
-
-    def _of_charge(self, receipt: Receipt) -> Any:
-        """Returns the model of a charge that has ended.
-
-        Raises:
-            QueryFailed: if it ended without one.
-        """
-        payload = self._book.answer(receipt)
-        model = None if payload is None else self._model(payload)
-        if model is None:
-            raise QueryFailed
-        return model
+        return model if model.private_ is self.releaser.bits.private else None
 
 
-def _told(model: Any, training: TrainingPlan, remaining: Remaining, cost: Loss | None) -> Any:
+def _told(bought: Bought[Any], training: TrainingPlan) -> Any:
     """The model with what this call is about."""
+    model = bought.result
     model.columns_ = [name for name, _ in training.shown]
-    model.cost_ = remaining.loss * 0 if cost is None else cost
-    model.remaining_ = remaining
-    model.replayed_ = cost is None
+    model.cost_ = bought.remaining.loss * 0 if bought.cost is None else bought.cost
+    model.remaining_ = bought.remaining
+    model.replayed_ = bought.cost is None
     model.notes_ = (*training.notes, *([CONSTANT] if getattr(model, "constant_", False) else []))
     return model

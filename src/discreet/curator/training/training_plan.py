@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
-from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.training.features import Feature, Labels, Number, Target
 from discreet.curator.training.file_columns import FileNumbers
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
@@ -229,7 +229,7 @@ class TrainingPlan:
     def request(self) -> ChargeRequest:
         """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
         return ChargeRequest(
-            account=self.account,
+            accounts=(self.account,),
             event=self.charge,
             question=self.question,
             replay_key=self.replay_key,

@@ -30,6 +30,7 @@ from discreet.ledger.store.base import VERSIONS, Transaction
 from discreet.ledger.store.place import is_there
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.postgres_url import is_postgres
+from discreet.privacy.events import Event
 
 NOTHING = Anchor(head=Head(0, GENESIS), states={})
 """The anchor of a ledger that has no entry yet."""
@@ -159,9 +160,11 @@ class AnchoredBook(Book):
             if not known.is_in(rows):
                 raise mismatch(str(self.path), rows.tail(), anchor_file, known)
 
-    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
+    def store_answer(
+        self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
+    ) -> bool:
         """See `Book.store_answer`; the anchor is kept before the answer is sent."""
-        stored = super().store_answer(receipt, replay_key, payload)
+        stored = super().store_answer(receipt, replay_key, payload, event=event)
         self.keep_anchor()
         return stored
 

@@ -46,6 +46,8 @@ class Stored(NamedTuple):
     charge: int
     replay_key: str
     payload: bytes
+    event: str = ""
+    """All that was released for it, as its entry says; empty where that is what the charge, or the answer, says."""
 
     def is_of(self, entry: Entry) -> bool:
         """Tells whether these are the bytes that an entry records."""

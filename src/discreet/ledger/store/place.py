@@ -89,6 +89,6 @@ def _fill(rows: Transaction, into: Transaction) -> None:
             into.require_version(VERSIONS[entry.kind])
         into.append(entry)
     for answer in rows.answers():
-        into.add_answer(*answer)
+        into.add_answer(*answer[:4])  # what an entry says of it is in the entry
     for scope, name, text in rows.states():
         into.put(((scope, name), text))

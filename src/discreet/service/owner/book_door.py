@@ -205,14 +205,20 @@ class BookDoor:
     # -------------------------------------------------------------------------------------------------------- spending
 
     def charge(
-        self, *, account: str, event: str, question: str, replay_key: str, terms: str | None, sql: str = ""
+        self,
+        *,
+        events_by_account: Mapping[str, str],
+        question: str,
+        replay_key: str,
+        terms: str | None,
+        sql: str = "",
     ) -> dict[str, Any]:
-        """Charges, in the name that was proven."""
-        self.admit(account)
-        priced = events.from_json(event)
-        self._require_least(account, priced)
-        receipt = self._book.charge(
-            account,
+        """Charges all accounts or none, in the name that was proven; returns the receipt that the answer belongs to."""
+        priced = {account: events.from_json(event) for account, event in events_by_account.items()}
+        for account, event in priced.items():
+            self.admit(account)
+            self._require_least(account, event)
+        receipt, *_ = self._book.charge_all(
             priced,
             analyst=self._analyst,
             question=question,
@@ -264,9 +270,10 @@ class BookDoor:
             self._book.fail(self._own(sequence))
         self._ended.add(sequence)
 
-    def store_answer(self, sequence: int, replay_key: str, payload: str) -> bool:
+    def store_answer(self, sequence: int, replay_key: str, payload: str, event: str | None) -> bool:
         """Keeps an answer, durably: from now on it may be sent."""
-        kept = self._book.store_answer(self._own(sequence), replay_key, payload)
+        released = None if event is None else events.from_json(event)
+        kept = self._book.store_answer(self._own(sequence), replay_key, payload, event=released)
         self._ended.add(sequence)
         return kept
 
@@ -278,6 +285,14 @@ class BookDoor:
         """Returns what was released on the way."""
         found = self._book.beside(self._own(sequence), replay_key)
         return None if found is None else found.decode()
+
+    def all_beside(self, sequence: int) -> list[Any]:
+        """Returns all that was released on the way."""
+        return [write_stored(one) for one in self._book.all_beside(self._own(sequence))]
+
+    def released(self, sequence: int) -> str:
+        """Returns the event of all that was released for a charge."""
+        return events.to_json(self._book.released(self._own(sequence)))
 
     # ------------------------------------------------------------------------------------------------------ a steward's
 
@@ -320,7 +335,8 @@ class BookDoor:
 
 _READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
 _READING += ("balance", "role", "allotted", "capped", "declaration")
-_SPENDING = ("charge", "claim", "answer", "interrupt", "fail", "store_answer", "store_beside", "beside")
+_SPENDING: tuple[str, ...] = ("charge", "claim", "answer", "interrupt", "fail", "store_answer", "store_beside", "beside")
+_SPENDING += ("all_beside", "released")
 _STEWARDS = ("open_account", "attach", "appoint", "allot")
 
 

@@ -6,6 +6,7 @@ own; whom it charges, for which project and under which key is decided by the ow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import DeclarationChanged, DiscreetError
@@ -75,9 +76,26 @@ class BookClient(Book):
         restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
     ) -> Receipt:
         """See `Book.charge`."""
-        told = {"event": events.to_json(event), "question": question, "replay_key": replay_key, "terms": terms}
-        told |= {"sql": sql}
-        return read_receipt(self.call("charge", account=account, **told))
+        asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
+        return read_receipt(self.call("charge", events_by_account={account: events.to_json(event)}, **asked))
+
+    def charge_all(
+        self,
+        events_by_account: Mapping[str, Event],
+        *,
+        analyst: str = policy.OWNER,  # noqa: ARG002 - the owner knows who, and under which key
+        question: str = "{}",
+        key: str | None = None,  # noqa: ARG002
+        replay_key: str = "",
+        terms: str | None = None,
+        project: str = "",  # noqa: ARG002
+        sql: str = "",
+        restart: str = "",  # noqa: ARG002 - of streams, which no worker runs
+    ) -> tuple[Receipt, ...]:
+        """See `Book.charge_all`; the owner gives the receipt to which the answer will belong."""
+        written = {account: events.to_json(event) for account, event in events_by_account.items()}
+        asked = {"question": question, "replay_key": replay_key, "terms": terms, "sql": sql}
+        return (read_receipt(self.call("charge", events_by_account=written, **asked)),)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:  # noqa: ARG002
         """See `Book.refusal`."""
@@ -98,10 +116,13 @@ class BookClient(Book):
         for receipt in receipts:
             self.call("fail", sequence=receipt.sequence)
 
-    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
+    def store_answer(
+        self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
+    ) -> bool:
         """See `Book.store_answer`."""
         text = payload if isinstance(payload, str) else payload.decode()
-        return bool(self.call("store_answer", sequence=receipt.sequence, replay_key=replay_key, payload=text))
+        told = {"replay_key": replay_key, "payload": text, "event": None if event is None else events.to_json(event)}
+        return bool(self.call("store_answer", sequence=receipt.sequence, **told))
 
     def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
         """See `Book.store_beside`."""
@@ -112,6 +133,14 @@ class BookClient(Book):
         """See `Book.beside`."""
         found = self.call("beside", sequence=receipt.sequence, replay_key=replay_key)
         return None if found is None else str(found).encode()
+
+    def all_beside(self, receipt: Receipt) -> tuple[Stored, ...]:
+        """See `Book.all_beside`."""
+        return tuple(read_stored(one) for one in self.call("all_beside", sequence=receipt.sequence))
+
+    def released(self, receipt: Receipt) -> Event:
+        """See `Book.released`."""
+        return events.from_json(self.call("released", sequence=receipt.sequence))
 
     def stored(self, replay_key: str) -> tuple[Stored, ...]:
         """See `Book.stored`."""

@@ -41,13 +41,13 @@ def read_receipt(fields: dict[str, Any]) -> Receipt:
 
 def write_stored(stored: Stored) -> list[Any]:
     """Returns a stored answer as a list; what answers are stored as is text."""
-    return [stored.sequence, stored.charge, stored.replay_key, stored.payload.decode()]
+    return [stored.sequence, stored.charge, stored.replay_key, stored.payload.decode(), stored.event]
 
 
 def read_stored(fields: list[Any]) -> Stored:
     """Returns the stored answer that `write_stored` wrote."""
-    sequence, charge, replay_key, payload = fields
-    return Stored(sequence, charge, replay_key, payload.encode())
+    sequence, charge, replay_key, payload, event = fields
+    return Stored(sequence, charge, replay_key, payload.encode(), event)
 
 
 def write_cap(cap: Loss | None) -> dict[str, str] | None:

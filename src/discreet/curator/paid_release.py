@@ -1,0 +1,503 @@
+"""One paid release: whatever reads private rows is charged, run, stored and shown by `release_once`.
+
+A verb says what it wants to release (`PaidRelease`), and this module does it in the only order that is safe:
+
+1. who asks may ask, on all accounts that pay;
+2. what is stored, or follows from what is stored, is given for nothing;
+3. what can be refused for public reasons is refused, before anything is spent;
+4. all accounts are charged together, or none is; the charge is durable before a row is read;
+5. the run reads and adds noise; all that it releases must cost no more than its charge;
+6. the result is stored with the event of all that the run released, and read back from the stored bytes;
+7. only then is it shown, while an interrupt still says what was charged and stored.
+
+A stream is charged in the same way (`charged`), never ends its charge, and releases its periods by `release_step`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from discreet.errors import AccountLocked, DiscreetError, InternalError, QueryFailed
+from discreet.ledger import Account, Book, Caller, Receipt, Remaining
+from discreet.ledger.outcomes import MOST_RUNS
+from discreet.ledger.tallies import prices
+from discreet.privacy import Loss, events
+from discreet.privacy.events import Event
+from discreet.progress import stage, told_to, unheard
+
+Result = TypeVar("Result")
+Released_co = TypeVar("Released_co", covariant=True)
+Shown = TypeVar("Shown")
+Again = Callable[[Receipt], Receipt | None]
+"""Returns a receipt under which a charge that was found is run, or None if it has ended."""
+
+WAIT = 10.0
+"""Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
+
+NOTHING = events.Composed(())
+
+STAYS = "The question was stopped after it was charged, and the charge stays."
+AGAIN = "Asked again with the same key, it is answered and not charged again."
+USED_UP = f"It was run {MOST_RUNS} times, and is not run again with the same key. A new key is a new charge."
+STORED = "Its answer is stored: asked again, it costs nothing."
+LOST = "Without a key, asking again is a new question and a new charge."
+UNKNOWN = "The question was stopped while it was being charged; history tells whether it was. A charge stays."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeRequest:
+    """What a ledger is asked to charge: an event, in full, to each of several accounts.
+
+    Under an idempotency key a request is known by its accounts, question, replay key and terms.
+
+    Args:
+        accounts: all that pay, of whose people something is released; the first keeps the answer.
+        event: what will be released.
+        question: the canonical JSON of what is asked.
+        replay_key: under which the release will be kept, or what stands for it before that is known.
+        terms: what may be spent, in words; without any, the event stands for them.
+        sql: the text as it was asked, for people; the same question in other words is the same request.
+        restart: what a process that knows the key alone needs to go on with the charge.
+    """
+
+    accounts: tuple[str, ...]
+    event: Event
+    question: str
+    replay_key: str
+    terms: str | None = None
+    sql: str = ""
+    restart: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run made.
+
+    Args:
+        event: of what the bytes hold, without what the run kept before it (`Run.keep`).
+        replay_key: under which they are kept; it is known only now, since probes find facts that it names.
+        payload: what is kept, as text.
+    """
+
+    event: Event
+    replay_key: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a charge has released, as it is stored.
+
+    Args:
+        book: the ledger.
+        receipt: of the charge.
+        payload: the stored bytes of its answer.
+        event: of all that was released for the charge.
+    """
+
+    book: Book
+    receipt: Receipt
+    payload: bytes
+    event: Event
+
+    def beside(self, replay_key: str) -> bytes | None:
+        """Returns what was kept on the way to the answer, under a replay key."""
+        return self.book.beside(self.receipt, replay_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bought(Generic[Result]):
+    """A result, and what it cost this caller.
+
+    Args:
+        result: what was released.
+        remaining: what the account has left.
+        cost: what was charged now; None if nothing was.
+        found: whether it was stored before and nothing was charged, not even under this caller's key.
+    """
+
+    result: Result
+    remaining: Remaining
+    cost: Loss | None
+    found: bool = False
+
+
+class Run:
+    """A charge at work: it keeps what is released on the way, and knows all that was.
+
+    Args:
+        book: the ledger.
+        receipt: of the charge; new, or claimed.
+        accounts: all that were charged.
+    """
+
+    def __init__(self, book: Book, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
+        self._book, self.receipt, self._accounts = book, receipt, accounts
+        self._released: dict[str, Event] = self._stored() if receipt.claim else {}
+        self._planned: dict[str, Event] = {}
+
+    def covers(self, event: Event, promise: Event) -> bool:
+        """Tells whether an event costs no more than another on all accounts that were charged."""
+        return all(costs_no_more(event, promise, account) for account in self._accounts)
+
+    def _stored(self) -> dict[str, Event]:
+        """Returns the events of what all runs of this charge have kept; how a batch is laid out releases nothing."""
+        kept = {one.replay_key: _event_of(one.payload) for one in self._book.all_beside(self.receipt)}
+        return {key: event for key, event in kept.items() if event is not None}
+
+    def total(self, event: Event) -> Event:
+        """Returns all that was released for the charge, with this event as the last."""
+        return self._with({"": event})
+
+    def _with(self, more: Mapping[str, Event]) -> Event:
+        parts = [*{**self._released, **more}.values()]
+        return parts[0] if len(parts) == 1 else events.Composed(parts)
+
+    def require_paid(self, event: Event) -> None:
+        """Refuses what would cost more than the charge, together with all that was kept; before anything of it is read.
+
+        Raises:
+            InternalError: if it does.
+        """
+        require_paid(self.total(event), self.receipt, self._accounts)
+
+    def plan(self, parts: Mapping[str, Event]) -> None:
+        """Checks several releases at once that will be kept under these replay keys.
+
+        Raises:
+            InternalError: if together they cost more than the charge.
+        """
+        require_paid(self._with(parts), self.receipt, self._accounts)
+        self._planned |= parts
+
+    def keep(self, replay_key: str, payload: str, *, event: Event, question: str) -> bytes:
+        """Keeps what was released on the way to the answer, durably, and under a replay key of its own.
+
+        Returns:
+            What is kept: the payload, or what another run of the same charge has kept before.
+
+        Raises:
+            InternalError: if all that was released would cost more than the charge.
+        """
+        if self._planned.get(replay_key) != event:
+            require_paid(self._with({replay_key: event}), self.receipt, self._accounts)
+        kept = self._book.store_beside(self.receipt, replay_key, payload, question=question)
+        self._released[replay_key] = event if kept == payload.encode() else _event_of(kept) or event
+        return kept
+
+    def note(self, replay_key: str, payload: str, *, question: str) -> bytes:
+        """Keeps what was decided from public facts before anything is read; the first that is kept counts."""
+        return self._book.store_beside(self.receipt, replay_key, payload, question=question)
+
+    def kept(self, replay_key: str) -> bytes | None:
+        """Returns what was kept for this charge under a replay key, by whichever run."""
+        return self._book.beside(self.receipt, replay_key)
+
+    def affordable(self, made: Outcome) -> Outcome:
+        """Returns an outcome with the event of all that was released for the charge.
+
+        Raises:
+            InternalError: if that costs more than the charge; nothing of it is stored then.
+        """
+        self.require_paid(made.event)
+        return replace(made, event=self.total(made.event))
+
+    def end(self, made: Outcome) -> Kept | None:
+        """Stores an outcome, with its event as a header; None if another run has ended the charge."""
+        told = made.event if self._released or made.event != self.receipt.event else None  # else the charge says it
+        if not self._book.store_answer(self.receipt, made.replay_key, made.payload, event=told):
+            return None
+        return Kept(self._book, self.receipt, made.payload.encode(), made.event)
+
+
+class PaidRelease(Protocol[Released_co]):
+    """What a verb supplies to have something released once."""
+
+    @property
+    def request(self) -> ChargeRequest:
+        """Returns what is charged: public facts alone."""
+
+    @property
+    def stage(self) -> str:
+        """Returns the name of the run, from public facts: all that is heard of it until it is stored."""
+
+    def find(self) -> Released_co | None:
+        """Returns what is stored, or follows from other releases, for nothing."""
+
+    def prepare(self) -> None:
+        """Raises what is refused for public reasons, before the charge."""
+
+    def execute(self, run: Run) -> Outcome:
+        """Reads, adds noise, and keeps each release on the way."""
+
+    def read(self, kept: Kept) -> Released_co | None:
+        """Returns the release from stored bytes alone; None if they cannot be read, or their noise was seeded."""
+
+
+def release_once(
+    book: Book, paid: PaidRelease[Result], caller: Caller, show: Callable[[Bought[Result]], Shown]
+) -> Shown:
+    """Charges, runs, stores and shows a release; what is stored, and as good, is shown for nothing.
+
+    Formal guarantee: nothing is read before all accounts are charged; what is shown was stored before, and all that a
+    charge released costs no more than the charge, on each of its accounts.
+
+    Args:
+        book: the ledger.
+        paid: what is released.
+        caller: who asks.
+        show: makes of it what the caller gets. It is called before the charge is left, so that an interrupt in it is
+            told that the answer is stored.
+
+    Raises:
+        NotPermitted: if the caller may not ask on one of the accounts, not even for what is stored.
+        InsufficientBudget: if an account or a cap is used up; nothing was read.
+        KeyConflict: if the caller's key came with another request before; nothing was spent.
+        RunsUsedUp: if the charge of the key was run three times without an answer.
+        QueryFailed: if the run failed, or did so before under this key; the charge stays.
+        KeyboardInterrupt: on Ctrl-C; its notes say what was charged and stored.
+    """
+    first, *_ = [book.admit(account, caller.analyst, caller.project) for account in paid.request.accounts]
+    if not book.is_charged(caller.analyst, caller.key):  # a key that was charged has an outcome of its own
+        known = paid.find()
+        if known is not None:
+            return show(Bought(result=known, remaining=Remaining.of(first.spent, first.budget), cost=None, found=True))
+        paid.prepare()
+    with charged(book, paid.request, caller) as receipt:
+        return show(_bought(book, paid, receipt))  # what was drawn has no name in a frame that error reporters show
+
+
+def _bought(book: Book, paid: PaidRelease[Result], receipt: Receipt) -> Bought[Result]:
+    """Returns what the charge released: now, before, or by whoever ended it first.
+
+    Raises:
+        QueryFailed: if it ended without a release.
+    """
+    kept = None if receipt.repeated else _executed(book, paid, receipt)
+    if kept is None:
+        stored = book.answer(receipt)
+        kept = None if stored is None else Kept(book, receipt, stored, book.released(receipt))
+    result = None if kept is None else paid.read(kept)
+    if result is None:
+        raise QueryFailed
+    return Bought(result=result, remaining=receipt.left, cost=None if receipt.repeated else receipt.cost)
+
+
+def _executed(book: Book, paid: PaidRelease[Any], receipt: Receipt) -> Kept | None:
+    """Runs a charge and stores its outcome; returns what is stored, or None if it failed or was ended by another."""
+    run = Run(book, receipt, tuple(book.account(account) for account in paid.request.accounts))
+    made = run_charge(book, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
+    return None if made is None else run.end(made)
+
+
+def _event_of(payload: bytes) -> Event | None:
+    """Returns what stored bytes say that they released; None if they are a decision that releases nothing."""
+    event = json.loads(payload).get("event")
+    return None if event is None else events.from_json(event)
+
+
+def require_paid(event: Event, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
+    """Refuses a release that costs more than its charge, on any of the accounts.
+
+    Raises:
+        InternalError: if it does.
+    """
+    if event != receipt.event and not all(costs_no_more(event, receipt.event, account) for account in accounts):
+        raise InternalError("A release would cost more than its charge.")
+
+
+def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
+    """Tells whether an event costs at most what was promised, under every rule of an account that has a price."""
+    actual, promised = (prices(each, account.budget, account.neighbours) for each in (event, promise))
+    return actual.covered(promised)
+
+
+def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
+    """Runs what a charge has paid for, and tells nothing of it.
+
+    Formal guarantee: until this returns, nobody hears more than the name of the run. Stages inside of it are not told,
+    since how many there are, and when they begin, can depend on what was drawn; numerical warnings are not given; and
+    causes of a failure are dropped. What it returns is to be stored before it is shown.
+
+    Args:
+        book: where the charge is.
+        receipt: of the charge.
+        name: what is planned, from public facts alone; it is told before anything is read.
+        execute: reads and draws.
+
+    Returns:
+        None if anything went wrong. It uses up one failure credit.
+    """
+    stage(name)
+    result: Result | None = None
+    with suppress(Exception), told_to(unheard), np.errstate(all="ignore"):
+        result = execute()
+    if result is None:
+        book.fail(receipt)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------------- charging
+
+
+def charged(
+    book: Book, request: ChargeRequest, caller: Caller, *, again: Again | None = None
+) -> AbstractContextManager[Receipt]:
+    """Charges a request, and gives its receipt to whatever comes until it is answered.
+
+    A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the book. Of any other one,
+    data may be read: it is new, or was claimed because nobody has ended it.
+
+    A `KeyboardInterrupt` in between stays one, with notes that tell what was charged. Stopping a question uses up no
+    failure credit: whoever stops it chooses the moment, and has seen nothing yet. It uses up one of three runs.
+
+    Args:
+        book: the ledger.
+        request: what to charge, and to which accounts: to all of them, or to none.
+        caller: who asks, and under which key.
+        again: how a charge is run that was found under the key; unless given, it is claimed after a wait.
+
+    Raises:
+        RunsUsedUp: if the charge of this key was run three times, and has no answer; the charge stays.
+    """
+    return _Charged(book, request, caller, again or (lambda receipt: book.claim(receipt, wait=WAIT)))
+
+
+class _Charged(AbstractContextManager[Receipt]):
+    """A charge until it is answered.
+
+    It is no generator: `contextlib` gives an exception its frames back, and these hold what was read and drawn.
+    """
+
+    def __init__(self, book: Book, request: ChargeRequest, caller: Caller, again: Again) -> None:
+        self._book, self._request, self._caller, self._again = book, request, caller, again
+        self._receipt: Receipt | None = None
+
+    def __enter__(self) -> Receipt:
+        stage("Charging the account")
+        try:
+            self._receipt = _charge(self._book, self._request, self._caller)
+            if self._receipt.repeated:
+                self._receipt = self._again(self._receipt) or self._receipt
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self._strip(error)
+            raise
+        return self._receipt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._strip(error)
+
+    def _strip(self, error: BaseException) -> None:
+        """Takes from an exception what it could carry outside, and notes that a question was stopped.
+
+        Errors of this library tell public facts. Faults of ours keep their frames, so that they can be reported: what
+        draws drops them (`run_charge`), and elsewhere all is stored.
+        """
+        stopped = not isinstance(error, Exception)
+        if not stopped and (isinstance(error, InternalError) or not isinstance(error, DiscreetError)):
+            return
+        error.__traceback__ = None  # frames hold what was read and drawn, and so does what was being handled
+        error.__context__ = error.__cause__ = None
+        if stopped:
+            for note in _notes(self._book, self._receipt, self._caller):
+                error.add_note(note)
+
+
+def _charge(book: Book, request: ChargeRequest, caller: Caller) -> Receipt:
+    """Charges all accounts of a request, or none, and returns the receipt that its answer will belong to."""
+    known: dict[str, Any] = {
+        "analyst": caller.analyst,
+        "question": request.question,
+        "key": caller.key,
+        "replay_key": request.replay_key,
+        "terms": request.terms,
+        "project": caller.project,
+        "sql": request.sql,
+        "restart": request.restart,
+    }
+    if len(request.accounts) == 1:
+        return book.charge(request.accounts[0], request.event, **known)
+    return book.charge_all(dict.fromkeys(request.accounts, request.event), **known)[0]
+
+
+def _notes(book: Book, receipt: Receipt | None, caller: Caller) -> tuple[str, ...]:
+    """Returns what is told to whoever stops a question; the book notes that it was stopped."""
+    paid, answered, used_up = receipt is not None, False, False
+    with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer
+        if receipt is not None and not receipt.repeated:
+            used_up = receipt.claim + 1 >= MOST_RUNS
+            answered = book.interrupt(receipt)
+        elif caller.key is not None:
+            paid = book.is_charged(caller.analyst, caller.key)
+    if answered:
+        return STAYS, STORED
+    if paid:
+        return STAYS, LOST if caller.key is None else USED_UP if used_up else AGAIN
+    return () if caller.key is not None else (UNKNOWN,)
+
+
+# -------------------------------------------------------------------------------------------------------------- streams
+
+
+class PaidStep(Protocol[Result, Released_co]):
+    """One period of a stream whose charge was made when it was opened."""
+
+    def begin(self) -> bool:
+        """Counts the attempt, durably; tells whether it uses up a failure credit, as every one does after the third."""
+
+    def execute(self) -> Result:
+        """Reads the period."""
+
+    def end(self) -> None:
+        """Takes back the count of an attempt that has failed, and has used up a credit."""
+
+    def keep(self, values: Result) -> Released_co:
+        """Adds noise, writes the private state, has the ledger keep the release, and returns what may be shown."""
+
+
+def release_step(book: Book, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
+    """Releases the next period of a stream; its charge has paid for all of them, and goes on.
+
+    Args:
+        book: the ledger.
+        step: the period.
+        receipt: of the stream's charge.
+        name: what is read, from public facts alone.
+        question: which was charged, as JSON.
+
+    Raises:
+        AccountLocked: if the analyst has no failure credit left; nothing was read.
+        QueryFailed: if the engine failed. Nothing was released, the period can be tried again, and the analyst has one
+            failure credit less.
+    """
+    refusal = book.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
+    if isinstance(refusal, AccountLocked):
+        raise refusal
+    if step.begin():
+        _fail_step(book, receipt, question)
+    stage(name)
+    values: Result | None = None
+    with suppress(Exception):  # causes can depend on data: all are dropped
+        values = step.execute()
+    if values is None:
+        _fail_step(book, receipt, question)
+        step.end()
+        raise QueryFailed
+    stage("Adding noise")
+    return step.keep(values)
+
+
+def _fail_step(book: Book, receipt: Receipt, question: str) -> None:
+    """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
+    book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=question))
