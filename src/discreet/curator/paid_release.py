@@ -10,7 +10,8 @@ A verb says what it wants to release (`PaidRelease`), and this module does it in
 6. the result is stored with the event of all that the run released, and read back from the stored bytes;
 7. only then is it shown, while an interrupt still says what was charged and stored.
 
-A stream is charged in the same way (`charged`), never ends its charge, and releases its periods by `release_step`.
+A stream is charged in the same way (`charged`), never ends its charge, and releases its periods by
+`streams.release_step`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from discreet.errors import AccountLocked, DiscreetError, InternalError, QueryFailed
+from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Book, Caller, Receipt, Remaining
 from discreet.ledger.outcomes import MOST_RUNS
 from discreet.ledger.tallies import prices
@@ -401,17 +402,24 @@ class _Charged(AbstractContextManager[Receipt]):
     def _strip(self, error: BaseException) -> None:
         """Takes from an exception what it could carry outside, and notes that a question was stopped.
 
-        Errors of this library tell public facts. Faults of ours keep their frames, so that they can be reported: what
-        draws drops them (`run_charge`), and elsewhere all is stored.
+        Errors of this library tell public facts. Faults of ours keep their frames, so that they can be reported, once
+        all is stored; before, frames hold what was drawn.
         """
         stopped = not isinstance(error, Exception)
-        if not stopped and (isinstance(error, InternalError) or not isinstance(error, DiscreetError)):
+        if not stopped and (isinstance(error, InternalError) or not isinstance(error, DiscreetError)) and self._stored:
             return
         error.__traceback__ = None  # frames hold what was read and drawn, and so does what was being handled
         error.__context__ = error.__cause__ = None
         if stopped:
             for note in _notes(self._book, self._receipt, self._caller):
                 error.add_note(note)
+
+    @property
+    def _stored(self) -> bool:
+        """Whether the charge has an answer, so that nothing is left that nobody may see."""
+        with suppress(Exception):
+            return self._receipt is not None and self._book.answer(self._receipt) is not None
+        return False
 
 
 def _charge(book: Book, request: ChargeRequest, caller: Caller) -> Receipt:
@@ -445,59 +453,3 @@ def _notes(book: Book, receipt: Receipt | None, caller: Caller) -> tuple[str, ..
     if paid:
         return STAYS, LOST if caller.key is None else USED_UP if used_up else AGAIN
     return () if caller.key is not None else (UNKNOWN,)
-
-
-# -------------------------------------------------------------------------------------------------------------- streams
-
-
-class PaidStep(Protocol[Result, Released_co]):
-    """One period of a stream whose charge was made when it was opened."""
-
-    def begin(self) -> bool:
-        """Counts the attempt, durably; tells whether it uses up a failure credit, as every one does after the third."""
-
-    def execute(self) -> Result:
-        """Reads the period."""
-
-    def end(self) -> None:
-        """Takes back the count of an attempt that has failed, and has used up a credit."""
-
-    def keep(self, values: Result) -> Released_co:
-        """Adds noise, writes the private state, has the ledger keep the release, and returns what may be shown."""
-
-
-def release_step(book: Book, step: PaidStep[Result, Shown], receipt: Receipt, *, name: str, question: str) -> Shown:
-    """Releases the next period of a stream; its charge has paid for all of them, and goes on.
-
-    Args:
-        book: the ledger.
-        step: the period.
-        receipt: of the stream's charge.
-        name: what is read, from public facts alone.
-        question: which was charged, as JSON.
-
-    Raises:
-        AccountLocked: if the analyst has no failure credit left; nothing was read.
-        QueryFailed: if the engine failed. Nothing was released, the period can be tried again, and the analyst has one
-            failure credit less.
-    """
-    refusal = book.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
-    if isinstance(refusal, AccountLocked):
-        raise refusal
-    if step.begin():
-        _fail_step(book, receipt, question)
-    stage(name)
-    values: Result | None = None
-    with suppress(Exception):  # causes can depend on data: all are dropped
-        values = step.execute()
-    if values is None:
-        _fail_step(book, receipt, question)
-        step.end()
-        raise QueryFailed
-    stage("Adding noise")
-    return step.keep(values)
-
-
-def _fail_step(book: Book, receipt: Receipt, question: str) -> None:
-    """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
-    book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=question))

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet import accounting, check
 from discreet.curator.asking.answer import Answer, columns, records
-from discreet.curator.paid_release import release_step
+from discreet.curator.streams.release_step import release_step
 from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.errors import InvalidParameter, StreamError
 from discreet.ledger import Book, Receipt, Remaining

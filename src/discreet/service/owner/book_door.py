@@ -335,7 +335,16 @@ class BookDoor:
 
 _READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
 _READING += ("balance", "role", "allotted", "capped", "declaration")
-_SPENDING: tuple[str, ...] = ("charge", "claim", "answer", "interrupt", "fail", "store_answer", "store_beside", "beside")
+_SPENDING: tuple[str, ...] = (
+    "charge",
+    "claim",
+    "answer",
+    "interrupt",
+    "fail",
+    "store_answer",
+    "store_beside",
+    "beside",
+)
 _SPENDING += ("all_beside", "released")
 _STEWARDS = ("open_account", "attach", "appoint", "allot")
 
