@@ -14,11 +14,6 @@ import pytest
 from discreet import synthetic
 from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
 from discreet.curator import Curator
-<<<<<<< HEAD
-from discreet.curator.asking.performer import STAYS
-=======
-from discreet.curator.documents.question_text import plan_text
->>>>>>> e4fd856f (Pay for every release by one function: charge all accounts, run, check the price, store the event of all that was released, read back, show)
 from discreet.curator.observation import observed
 from discreet.curator.paid_release import STAYS
 from discreet.curator.synthesis import synthesis_plan
