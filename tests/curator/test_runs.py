@@ -336,7 +336,9 @@ CHARGING = {"charge", "charge_all", "claim", "reopen"}
 def charging(path: Path) -> Iterator[str]:
     """The functions of a file that charge, or have something released for a charge, as Class.function."""
     tree = ast.parse(path.read_text())
-    for node in [tree, *(one for one in ast.walk(tree) if isinstance(one, ast.ClassDef))]:
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    scopes: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for node in scopes:
         for function in node.body:
             if isinstance(function, ast.FunctionDef) and any(map(_charges, ast.walk(function))):
                 yield f"{node.name}.{function.name}" if isinstance(node, ast.ClassDef) else function.name

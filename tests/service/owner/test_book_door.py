@@ -14,7 +14,7 @@ from discreet.service.worker.book_messages import read_receipt, read_stored, wri
 from tests.service.owner.clinics import book_of_ana, kinds
 
 EVENT = events.to_json(events.Pure("0.1"))
-CHARGE = {"account": "visits", "event": EVENT, "question": "{}", "replay_key": "", "terms": None}
+CHARGE = {"events_by_account": {"visits": EVENT}, "question": "{}", "replay_key": "", "terms": None}
 
 
 @pytest.fixture
@@ -66,10 +66,43 @@ def test_planning_cannot_charge(book: Book) -> None:
 
 
 def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Book) -> None:
-    for method, told in (("admit", {"account": "staff"}), ("charge", {**CHARGE, "account": "staff"})):
+    for method, told in (
+        ("admit", {"account": "staff"}),
+        ("charge", {**CHARGE, "events_by_account": {"staff": EVENT}}),
+    ):
         with pytest.raises(NotPermitted, match="No analysts are appointed"):
             door(book).serve(method, told)
     assert BookDoor(book, analyst="owner").serve("admit", {"account": "staff"})
+
+
+def test_two_accounts_are_charged_together_for_who_may_ask_on_both(book: Book) -> None:
+    both = {**CHARGE, "events_by_account": {"visits": EVENT, "staff": EVENT}}
+    with pytest.raises(NotPermitted):
+        door(book).serve("charge", both)
+    assert "charge" not in kinds(book)
+    book.stewardship.appoint("ana", "analyst", account="staff")
+    used = door(book)
+    receipt = read_receipt(used.serve("charge", both))
+    assert [entry.account for entry in book.history() if entry.kind == "charge"] == ["staff", "visits"]
+    assert receipt.account == "staff"
+    assert used.close(failed=True)
+    assert [book.balance(account).failures for account in ("visits", "staff")] == [1, 1]
+    book.verify()
+
+
+def test_the_event_of_all_that_was_released_reaches_the_book(book: Book) -> None:
+    used = door(book)
+    receipt = read_receipt(used.serve("charge", CHARGE))
+    beside = {"sequence": receipt.sequence, "replay_key": "p", "payload": "{}", "question": "{}"}
+    used.serve("store_beside", beside)
+    (kept,) = used.serve("all_beside", {"sequence": receipt.sequence})
+    assert read_stored(kept).replay_key == "p"
+    assert used.serve("released", {"sequence": receipt.sequence}) == EVENT
+    told = events.to_json(events.Composed([events.Pure("0.05"), events.Pure("0.05")]))
+    answer = {"sequence": receipt.sequence, "replay_key": "r", "payload": "{}", "event": told}
+    used.serve("store_answer", answer)
+    assert used.serve("released", {"sequence": receipt.sequence}) == told
+    assert read_stored(used.serve("stored", {"replay_key": "r"})[0]).event == told
 
 
 def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
@@ -130,6 +163,6 @@ def test_crumbs_are_refused_whatever_the_request_called_them(book: Book) -> None
     crumb = events.to_json(events.Pure("0.0001"))
     mine = door(book, least=Fraction(1, 1000))
     with pytest.raises(InvalidParameter, match="epsilon"):
-        mine.serve("charge", {**CHARGE, "event": crumb})
+        mine.serve("charge", {**CHARGE, "events_by_account": {"visits": crumb}})
     assert "charge" not in kinds(book)
-    mine.serve("charge", {**CHARGE, "event": events.to_json(events.Pure("0.001"))})
+    mine.serve("charge", {**CHARGE, "events_by_account": {"visits": events.to_json(events.Pure("0.001"))}})

@@ -29,8 +29,7 @@ from tests.postgres_server import PostgresServer
 from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds, write
 
 CHARGE = {
-    "account": "visits",
-    "event": events.to_json(events.Pure("0.1")),
+    "events_by_account": {"visits": events.to_json(events.Pure("0.1"))},
     "question": "{}",
     "replay_key": "",
     "terms": None,
@@ -87,7 +86,7 @@ async def charging(door: BookDoor, _: Book) -> dict[str, Any]:
 def test_a_charge_that_the_server_did_not_take_is_no_failure() -> None:
     book = book_of_ana()
     before = kinds(book)
-    unavailable(book, "charge")
+    unavailable(book, "charge_all")
     require_outage(outcome(charging, book))
     assert kinds(book) == before
 

@@ -23,8 +23,7 @@ from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
 
 Script = Callable[[BookDoor, asyncio.Event], Awaitable[dict[str, Any]]]
 CHARGE = {
-    "account": "visits",
-    "event": events.to_json(events.Pure("0.1")),
+    "events_by_account": {"visits": events.to_json(events.Pure("0.1"))},
     "question": "{}",
     "replay_key": "",
     "terms": None,

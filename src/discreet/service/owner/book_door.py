@@ -270,7 +270,7 @@ class BookDoor:
             self._book.fail(self._own(sequence))
         self._ended.add(sequence)
 
-    def store_answer(self, sequence: int, replay_key: str, payload: str, event: str | None) -> bool:
+    def store_answer(self, sequence: int, replay_key: str, payload: str, event: str | None = None) -> bool:
         """Keeps an answer, durably: from now on it may be sent."""
         released = None if event is None else events.from_json(event)
         kept = self._book.store_answer(self._own(sequence), replay_key, payload, event=released)
