@@ -1,0 +1,220 @@
+"""Mistakes in paying for a release: when and whom it charges, what it says it released, what it shows, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from discreet.curator import paid_release as module
+from discreet.curator.paid_release import STORED, Run
+from discreet.errors import KeyConflict, QueryFailed
+from discreet.ledger import Book, Caller, charges, outcomes
+from discreet.privacy import events
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.curator.plain_release import ANA, BOTH, PlainRelease, book_of, kinds
+
+
+def _released(paid: PlainRelease, show: Callable[[Any], Any] | None = None) -> Any:
+    with suppress(QueryFailed):
+        return module.release_once(paid.book, paid, ANA, show or paid.show)
+    return None
+
+
+def _header(book: Book) -> list[str | None]:
+    return [entry.content.get("event") for entry in book.history() if entry.kind == "answer"][-1:]
+
+
+def _stop(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@catcher("the book when rows are read")
+def all_accounts_are_charged_before_anything_is_read() -> None:
+    paid, seen = PlainRelease(book_of(), BOTH), list[Any]()
+    paid.before = lambda: seen.append(kinds(paid.book))
+    _released(paid)
+    assert seen == [[("charge", "patients"), ("charge", "shop")]]
+
+
+@catcher("budgets of two accounts")
+def every_account_of_a_release_is_charged() -> None:
+    paid = PlainRelease(book_of(), BOTH)
+    _released(paid)
+    assert [str(paid.book.balance(account).spent) for account in BOTH] == ["epsilon=1", "epsilon=1"]
+
+
+@catcher("budgets of two accounts")
+def a_failure_is_one_on_every_account() -> None:
+    paid = PlainRelease(book_of(), BOTH, before=lambda: 1 / 0)
+    _released(paid)
+    assert [paid.book.balance(account).failures for account in BOTH] == [1, 1]
+
+
+@catcher("the header of an answer")
+def an_answer_says_what_its_probes_released() -> None:
+    probe, rest = events.Pure("1/4"), events.Pure("1/2")
+    paid = PlainRelease(book_of(), probes={"bounds": probe}, releases=rest)
+    _released(paid)
+    assert _header(paid.book) == [events.to_json(events.Composed([probe, rest]))]
+
+
+@catcher("the header of an answer")
+def an_answer_says_what_interrupted_runs_released() -> None:
+    probe, rest = events.Pure("1/4"), events.Pure("1/2")
+    paid = PlainRelease(book_of(), probes={"bounds": probe}, releases=rest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Book, "store_answer", _stop)
+        with pytest.raises(KeyboardInterrupt):
+            _released(paid)
+    paid.probes = {}
+    _released(paid)
+    assert _header(paid.book) == [events.to_json(events.Composed([probe, rest]))]
+
+
+@catcher("the price of a release")
+def no_release_costs_more_than_its_charge() -> None:
+    paid = PlainRelease(book_of(), BOTH, releases=events.Pure("1001/1000"))
+    _released(paid)
+    assert not paid.book.stored(f"release of {paid.question}")
+
+
+@catcher("the price of a release")
+def no_probe_costs_more_than_its_charge() -> None:
+    paid = PlainRelease(book_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
+    _released(paid)
+    assert not paid.book.stored("limits")
+
+
+@catcher("the notes of Ctrl-C")
+def whoever_stops_a_release_that_is_shown_hears_that_it_is_stored() -> None:
+    paid = PlainRelease(book_of())
+    with pytest.raises(KeyboardInterrupt) as caught:
+        _released(paid, _stop)
+    assert STORED in getattr(caught.value, "__notes__", ())
+
+
+@catcher("one key, two requests")
+def a_key_answers_one_request() -> None:
+    book = book_of()
+    _released(PlainRelease(book))
+    other, found = PlainRelease(book, question='{"sum":1}'), None
+    with suppress(KeyConflict):
+        found = _released(other)
+    assert (found, other.seen) == (None, [])
+
+
+@catcher("one key, two requests")
+def a_key_is_the_callers_own() -> None:
+    book = book_of()
+    stopped = PlainRelease(book, before=_stop)
+    with pytest.raises(KeyboardInterrupt):
+        _released(stopped)
+    other = PlainRelease(book)
+    assert module.release_once(book, other, Caller(analyst="ben", key="k"), lambda bought: bought.cost) is not None
+    assert str(book.balance("patients", analyst="ben").spent) == "epsilon=1"
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+
+
+def _reads_first(book: Book, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+    accounts = tuple(book.account(account) for account in paid.request.accounts)
+    unpaid: Any = SimpleNamespace(event=paid.request.event, claim=0)
+    made = paid.execute(Run(book, unpaid, accounts))
+    with module.charged(book, paid.request, caller) as receipt:
+        kept = Run(book, receipt, accounts).end(made)
+        return show(None if kept is None else paid.read(kept))
+
+
+def _shows_outside(book: Book, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
+    with module.charged(book, paid.request, caller) as receipt:
+        bought = module._bought(book, paid, receipt)
+    return show(bought)
+
+
+def _first_account_only(patch: pytest.MonkeyPatch) -> None:
+    def charge_all(book: Book, parts: Any, **how: Any) -> Any:
+        return (book.charge(*next(iter(parts.items())), **how),)
+
+    right = Book.charge_all
+    patch.setattr(Book, "charge", lambda book, account, event, **how: right(book, {account: event}, **how)[0])
+    patch.setattr(Book, "charge_all", charge_all)
+
+
+def _of_anybody(patch: pytest.MonkeyPatch) -> None:
+    right = charges.earlier
+
+    def earlier(rows: Any, asked: Any) -> Any:
+        who = next((entry.who for entry in rows.entries() if entry.key == asked.key), asked.who)
+        return right(rows, asked._replace(who=who))
+
+    patch.setattr(charges, "earlier", earlier)
+    patch.setattr(outcomes, "require_admission", lambda *_: None)
+
+
+MUTANTS = [
+    Mutant(
+        "rows before the charge",
+        "A release reads and adds noise first, and is charged when it is stored.",
+        setting(module, "release_once", _reads_first),
+        all_accounts_are_charged_before_anything_is_read,
+    ),
+    Mutant(
+        "one of two accounts",
+        "A release about the people of two accounts is charged to the first alone.",
+        _first_account_only,
+        every_account_of_a_release_is_charged,
+    ),
+    Mutant(
+        "failures of the first account",
+        "A release of two accounts that fails uses up a credit on one of them.",
+        setting(outcomes, "joined", lambda _rows, charge: (charge,)),
+        a_failure_is_one_on_every_account,
+    ),
+    Mutant(
+        "a header without probes",
+        "An answer says what it released itself, and leaves out what its probes did.",
+        setting(Run, "total", lambda _run, event: event),
+        an_answer_says_what_its_probes_released,
+    ),
+    Mutant(
+        "a header of the last run",
+        "An answer leaves out what runs released that were interrupted.",
+        setting(Run, "_stored", lambda _run: {}),
+        an_answer_says_what_interrupted_runs_released,
+    ),
+    Mutant(
+        "more than was paid for",
+        "What a run released is not compared with its charge.",
+        setting(module, "require_paid", lambda *_: None),
+        no_release_costs_more_than_its_charge,
+    ),
+    Mutant(
+        "probes beyond the charge",
+        "What is kept on the way to an answer is compared with nothing.",
+        setting(module, "require_paid", lambda *_: None),
+        no_probe_costs_more_than_its_charge,
+    ),
+    Mutant(
+        "shown outside of the charge",
+        "An answer is shown when its charge was left, and whoever stops it hears nothing of it.",
+        setting(module, "release_once", _shows_outside),
+        whoever_stops_a_release_that_is_shown_hears_that_it_is_stored,
+    ),
+    Mutant(
+        "a key for every request",
+        "Another request under an idempotency key is given the answer of the first.",
+        setting(charges.Request, "is_of", lambda *_: True),
+        a_key_answers_one_request,
+    ),
+    Mutant(
+        "keys of others",
+        "Who knows somebody's idempotency key runs their charge.",
+        _of_anybody,
+        a_key_is_the_callers_own,
+    ),
+]
