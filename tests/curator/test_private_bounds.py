@@ -573,9 +573,10 @@ def test_mutant_a_probe_in_which_people_count_often(monkeypatch: pytest.MonkeyPa
 
 
 def test_mutant_a_price_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be released costs more than the charge, and is refused."""
     right = MeasurementPlan.event
     monkeypatch.setattr(MeasurementPlan, "event", lambda self, asked, *_: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
-    with pytest.raises(AssertionError):
+    with pytest.raises(QueryFailed):
         test_one_call_answers_and_costs_what_was_asked()
 
 
