@@ -17,10 +17,9 @@ from discreet.ledger.anchor.anchored_book import (
 )
 from discreet.ledger.anchor.recovery import Restored, restore, restore_anchored, restore_by_head
 from discreet.ledger.book import Book
-from discreet.ledger.caller import Caller
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
-from discreet.ledger.policy import OWNER
+from discreet.ledger.policy import OWNER, Caller
 from discreet.ledger.standings import Share, Standing
 from discreet.ledger.store.base import Stored
 from discreet.ledger.store.place import is_there
