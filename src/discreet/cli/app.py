@@ -124,7 +124,7 @@ COMMANDS = {
     ),
     "report": Late(
         "discreet.cli.ledger_report:report",
-        "Write a page from the book alone: budgets over time, who asked what, what was released; spends nothing.",
+        "Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing.",
     ),
     "ledger": Late(
         "discreet.cli.ledgers:app",

@@ -17,7 +17,7 @@ from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
 from discreet.demo.robustness import contaminated, write_robust
 from discreet.demo.story import PROVENANCE, Story, progress, tell
 from discreet.noise import Bits
-from discreet.presentation.rendering import render
+from discreet.presentation.template_environment import render
 from discreet.report import answers, charts, page
 from discreet.report.charts import Point
 from discreet.report.display import measured, number, percent

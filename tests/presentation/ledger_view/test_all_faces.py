@@ -20,7 +20,7 @@ from discreet.ledger.changes import _CHANGES
 from discreet.presentation.ledger_report import report_page
 from discreet.presentation.ledger_view.entry_view import _WORDS, EntryView, view_entry
 from discreet.presentation.ledger_view.ledger_history import ACTIONS
-from discreet.presentation.rendering import cut
+from discreet.presentation.template_environment import cut
 from discreet.remote import RemoteCurator
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api

@@ -125,7 +125,7 @@ def test_a_steward_protects_appoints_and_verifies(browser: Browser, clinic: Clin
     page.get_by_role("button", name="Attack", exact=True).click()
     expect(page.locator(".chart svg")).to_be_visible()
     window.open("/verify").get_by_role("button", name="Verify now").click()
-    expect(page.locator("main")).to_contain_text("The book is whole")
+    expect(page.locator("main")).to_contain_text("The ledger is as it was written")
     window.close()
     assert clinic.curator.history("stays")[-1].who == "sue"
 

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.ledger import AnchoredBook, Book
 from discreet.ledger.anchor.recovery import restore_anchored
-from discreet.presentation.ledger_view import ledger_history, spending
+from discreet.presentation.ledger_view import budget_use, ledger_history
 from discreet.presentation.ledger_view.account_view import burn_down_chart, view_account
 from discreet.presentation.ledger_view.ledger_history import read_history
 from discreet.privacy import Budget, Loss, Unit, events
@@ -136,7 +136,7 @@ def test_the_meter_of_an_account_that_is_counted_in_rho_is_not_empty(clinic: Cli
 
 
 def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spending, "MOST_STEPS", 20)
+    monkeypatch.setattr(budget_use, "MOST_STEPS", 20)
     with Book() as book:
         book.stewardship.open_account("people", unit=Unit("person"), budget=Budget(epsilon=2))
         for place in range(100):
@@ -145,7 +145,7 @@ def test_steps_are_left_out_but_no_change_of_a_budget(monkeypatch: pytest.Monkey
                 book.stewardship.renew("people", budget=Budget(epsilon=1))
         own = read_history(book).accounts["people"].own
         assert len(own.curve) <= 2 * 20 + 2
-        drawn = [left for _, left in spending.steps_left(own).steps]
+        drawn = [left for _, left in budget_use.steps_left(own).steps]
         assert len(drawn) <= 20 + 3
         assert drawn.count(1.0) == 2
         assert drawn[-1] == pytest.approx(0.5)

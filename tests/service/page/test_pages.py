@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import QueryFailed
-from discreet.presentation.rendering import picture
+from discreet.presentation.template_environment import picture
 from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import Operation
@@ -234,7 +234,7 @@ def test_keys_are_shown_once_and_can_be_used(clinic: Clinic) -> None:
 
 def test_an_auditor_verifies_and_takes_the_anchor(clinic: Clinic) -> None:
     ada = clinic.browser("ada")
-    assert "The book is whole" in ada.post("/verify").text
+    assert "The ledger is as it was written" in ada.post("/verify").text
     assert ada.get("/anchor").text.strip() == str(clinic.curator.verify())
 
 

@@ -45,7 +45,7 @@ def answer_document(answer: Answer, *, receipt: Mapping[str, Any] | None = None)
 
     Args:
         answer: what was asked, rehearsed or read.
-        receipt: where the book has it, as its ``sequence`` and ``hash``, if that is known.
+        receipt: where the ledger has it, as its ``sequence`` and ``hash``, if that is known.
     """
     kinds = column_types(answer)
     return {

@@ -1,6 +1,6 @@
-"""Released numbers from the book alone: a stored release, finished once more under the declaration it was made under.
+"""Released numbers from the ledger alone: a stored release, finished once more under the declaration it was made under.
 
-Nothing is read but the book. A release is shown only if this library would release the same event for its question
+Nothing is read but the ledger. A release is shown only if this library would release the same event for its question
 today; whatever it cannot rebuild (models, streams, questions about other rows than a table's own) is not guessed at.
 """
 
@@ -42,11 +42,11 @@ class ReleasedNumbers:
 
 
 def released_numbers(question: str, payload: bytes, declared: Mapping[str, Declared]) -> ReleasedNumbers | None:
-    """Returns the numbers of a stored release, with 95 % intervals; None if they cannot be rebuilt from the book.
+    """Returns the numbers of a stored release, with 95 % intervals; None if they cannot be rebuilt from the ledger.
 
     Args:
         question: as its charge has it.
-        payload: as the book keeps it.
+        payload: as the ledger stores it.
         declared: the tables as they were declared then, by name.
     """
     try:

@@ -10,11 +10,11 @@ from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerTampered
 from discreet.ledger import Book, Head
-from discreet.presentation.ledger_report.stored_releases import stored_releases
+from discreet.presentation.ledger_report.release_cards import stored_releases
 from discreet.presentation.ledger_view.account_view import AccountView, burn_down_chart, headline, view_account
 from discreet.presentation.ledger_view.forecast import METHOD
 from discreet.presentation.ledger_view.ledger_history import LedgerHistory, anchor_note, read_history
-from discreet.presentation.rendering import render
+from discreet.presentation.template_environment import render
 from discreet.report import page
 from discreet.report.display import plain, rate
 from discreet.report.html import Html

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from discreet.ledger import Balance, Share, Standing
 from discreet.ledger.account import bounded
+from discreet.presentation.ledger_view.budget_use import Spending, steps_left
 from discreet.presentation.ledger_view.forecast import Forecast, forecast
 from discreet.presentation.ledger_view.ledger_history import AccountHistory
-from discreet.presentation.ledger_view.spending import Spending, steps_left
 from discreet.report.charts import Spec
 from discreet.report.display import plain, rate
 from discreet.report.time_charts import BurnDown, burn_down

@@ -16,8 +16,8 @@ from discreet.ledger import Book, Entry
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parsed, read_loss, read_unit
 from discreet.ledger.tallies import Price, Tallies
+from discreet.presentation.ledger_view.budget_use import Spending
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
-from discreet.presentation.ledger_view.spending import Spending
 from discreet.privacy import Loss, Neighbours
 
 PAGE = 5_000

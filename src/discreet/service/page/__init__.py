@@ -36,7 +36,7 @@ from discreet.service.settings import Settings
 NAVIGATION = (
     ("Ask", "/ask", Permission.ASK),
     ("Tables", "/tables", Permission.SEE_TABLES),
-    ("What is left", "/budget", Permission.ASK),
+    ("Budget", "/budget", Permission.ASK),
     ("Accounts", "/overview", Permission.SEE_ALL),
     ("People", "/people", Permission.MANAGE_PEOPLE),
     ("Protect", "/protect", Permission.PROTECT),

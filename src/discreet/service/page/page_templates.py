@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from jinja2 import Environment
 
-from discreet.presentation import rendering
+from discreet.presentation import template_environment
 from discreet.report.display import percent
 from discreet.report.render import Scheme, config
 from discreet.service.caller import Permission
@@ -21,12 +21,12 @@ ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg"
 
 def environment() -> Environment:
     """Returns the environment of all pages, with the templates that reports share."""
-    made = rendering.environment("discreet.service.page")
+    made = template_environment.environment("discreet.service.page")
     made.filters |= {"first_question": first_question, "confidence": confidence}
     made.globals |= {
         "asset": asset_address,
         "may": Permission,
-        "chart_colours": rendering.json_text({scheme.value: config(scheme) for scheme in Scheme}),
+        "chart_colours": template_environment.json_text({scheme.value: config(scheme) for scheme in Scheme}),
     }
     return made
 

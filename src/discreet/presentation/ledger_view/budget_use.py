@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(slots=True, kw_only=True)
 class Spending:
-    """One spender while the book is read.
+    """One spender while the ledger is read.
 
     Attributes:
         budget: the account's, as it is in force: of those who have no cap of their own, it is theirs.
