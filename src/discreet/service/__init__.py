@@ -1,1 +1,29 @@
-"""The service: HTTP, a page and the PostgreSQL wire before one process that owns the book, and workers that read."""
+"""The service: HTTP, a page and the PostgreSQL wire before one process that owns the ledger, and workers that read.
+
+How a query over HTTP gets its answer, from top to bottom and back; each arrow down is a call, ``~~`` is a socket::
+
+    client      POST /v1/ask
+      |         http_listener          bounded connections, deadlines
+      |         api.http_guard         sizes, Host, headers, one log line
+      |         api.route_access       who asks: key, role, rate limits
+      |         api.question_routes    the body becomes Work
+      v
+    owner       owner.service_desk     admission: permission, tables, appointment
+      |         owner.lane             one of so many at once; callers take turns
+      |         owner.worker_process   a worker from the pool, with the request
+      ~~
+    worker      worker.life            a curator of the declared tables, bound in memory and time
+      |         worker.operations      arguments from JSON, then Curator.ask: plan, charge, read, noise
+      |         worker.book_client     charge, store ...
+      ~~
+    owner       owner.book_door        fixes who asks, checks receipts, writes the ledger
+      ~~
+    worker      presentation.documents the answer as a document
+      ~~
+    owner       owner.service_desk     holds the outcome until it may leave
+      v
+    client      api.answer_forms       JSON, CSV or Arrow
+
+The wire enters at `owner.service_desk` from `wire.question_lane`, the page from `page.routes`. ``bench/following.py``
+prints the files on each of these ways.
+"""
