@@ -1,4 +1,4 @@
-"""What holds for tests, doctests and pages alike: no anchor in anybody's real state folder, and what is left out.
+"""What holds for tests, doctests and pages alike: no anchor in a real state folder, limits of cost, what is left out.
 
 Doctests of deep learning need torch, its kernels Triton.
 """
@@ -13,6 +13,8 @@ from importlib.util import find_spec
 _STATE = tempfile.mkdtemp(prefix="discreet-state-")
 os.environ["XDG_STATE_HOME"] = _STATE
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
+
+pytest_plugins = ["tests.cost_limits"]
 
 collect_ignore_glob: list[str] = []
 if not find_spec("torch"):

@@ -1,5 +1,6 @@
 """Shared set-up: hypothesis profiles, and a fixed seed of its own for every test."""
 
+import atexit
 import gc
 import hashlib
 import os
@@ -7,9 +8,11 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from discreet.noise import SecureBits, SeededBits, rng
@@ -34,6 +37,24 @@ settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 _GOLDEN = (5**0.5 - 1) / 2
 
 gc.disable()  # until everything is imported, since nothing of that is garbage
+atexit.register(
+    gc.unfreeze
+)  # so that libraries in C see their objects freed; not before, since pytest looks five times
+
+
+_MADE_UP = "test_fuzzed_api.py"  # slow tests alone, for which cases are made up when they are collected
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves a file alone whose collection takes seconds, where nothing of it would run."""
+    return True if collection_path.name == _MADE_UP and config.option.markexpr == "not slow" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[None]:
+    """Collects no doctests in this folder: to find out that its modules have none takes seconds."""
+    found: Any = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,15 +75,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and collected tests stay to the end: looking through them for garbage would be a twentieth of it all."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(20_000, 20)  # most of what tests make is gone before anybody looks
-
-
-def pytest_unconfigure() -> None:
-    """Lets go of everything at the end, so that libraries in C see their objects freed."""
-    gc.unfreeze()
 
 
 class SteadyBits(SecureBits):
