@@ -21,16 +21,17 @@ REUSE   := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MAL
 # What one worker has compiled the others read, and every program that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-shadow test-sklearn lint style types quick slow bench docs pages examples clean
+.PHONY: demo test test-slow test-shadow test-mutants test-sklearn lint style types quick slow test-ci bench docs \
+  pages examples clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
 	@$(BIN)/discreet demo --out build/demo
 
-# Types are checked beside the tests: together they keep all processors busy to the end.
-test: style
-	+@$(MAKE) -j2 --no-print-directory types quick
+# Style, import contracts and quick tests. Types are a target of their own, `make types`.
+test: style quick
 
+# Types are checked beside the tests: together they keep all processors busy to the end.
 test-slow: style
 	+@$(MAKE) -j2 --no-print-directory types slow
 
@@ -41,6 +42,16 @@ SHADOWED := $(addprefix tests/curator/test_,$(addsuffix .py,first_last groupings
 test-shadow: $(VENV)/.dev
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
 	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED)
+
+# What `make test` has no time for and .ci/run has: tests that are marked for it, all mutants and the whole corpus, and
+# questions that are made up on PostgreSQL and Spark.
+FUZZED := $(addprefix tests/curator/test_,fuzz.py joined_fuzz.py)
+
+test-ci: $(VENV)/.dev
+	$(SINGLE) $(REUSE) $(PYTEST) -m ci
+	$(SINGLE) $(REUSE) DISCREET_HYPOTHESIS=slow $(PYTEST) tests/audit/test_mutants.py tests/corpus
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/corpus $(FUZZED)
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(FUZZED)
 
 # Learners under every version of scikit-learn that the extra allows, each in a folder before the environment's own.
 SKLEARN := 1.6 1.7 1.8 1.9

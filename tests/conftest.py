@@ -58,12 +58,14 @@ def pytest_collect_file() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as slow what the quick suite leaves out of tests with many cases of one claim.
+    """Marks as slow what the quick suite leaves out: of tests with many cases of one claim, and what `.ci/run` adds.
 
     Places are chosen by multiples of the golden ratio, which keep step with no product of parameters.
     """
     places: Counter[str] = Counter()
     for item in items:
+        if item.get_closest_marker("ci"):
+            item.add_marker(pytest.mark.slow)
         mark = item.get_closest_marker("sampled")
         if mark is None:
             continue

@@ -101,6 +101,7 @@ def test_the_page_about_serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         book.verify()
 
 
+@pytest.mark.ci
 def test_the_report_of_every_morning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line for cron is run by a shell, as cron does, and systemd is told the same command."""
     monkeypatch.chdir(tmp_path)

@@ -67,6 +67,7 @@ def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
     assert not loaded & (LATE | EARLY)
 
 
+@pytest.mark.ci
 def test_questions_load_what_they_need_and_no_extra(tmp_path: Path) -> None:
     write(tmp_path)
     commands(tmp_path, ("protect",), without=EXTRAS)
@@ -114,6 +115,7 @@ print(json.dumps([[loaded(name).name for name in COMMANDS], type(answer.chart())
 """
 
 
+@pytest.mark.ci
 def test_without_any_extra_all_commands_load_a_chart_is_a_dictionary_and_what_is_missing_is_named() -> None:
     """With the line that installs it."""
     doors = [(module, door) for module, found in DOORS.items() for door in found]
@@ -128,6 +130,7 @@ def test_without_any_extra_all_commands_load_a_chart_is_a_dictionary_and_what_is
         assert told[1].endswith(f"In a checkout of Discreet, run: pip install '.[{EXTRAS[module]}]'")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_frame_needs_its_own_library_and_no_extra(library: str) -> None:
     clinic = f"import {library}\n" + _CLINIC.format(source=f"{library}.DataFrame({{'x': [1.5, 2, 3]}})")

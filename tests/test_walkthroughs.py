@@ -39,6 +39,7 @@ def shape(text: str) -> list[str]:
     return [re.sub(r"[\s─━═-]+", " ", _NUMBER.sub("#", line)).strip() for line in text.splitlines()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_a_page_shows_what_its_commands_print(page: Path) -> None:
     assert shape(filled(page)) == shape(page.read_text("utf-8"))

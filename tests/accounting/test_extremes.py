@@ -39,7 +39,7 @@ EXTREME: list[Event] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("event", EXTREME, ids=repr)
 def test_a_finite_bound_always_exists(event: Event) -> None:
     for count in COUNTS:

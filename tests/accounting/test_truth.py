@@ -28,7 +28,7 @@ ATOMIC: list[tuple[Event, reference.Law]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 @pytest.mark.parametrize(("event", "law"), ATOMIC, ids=[repr(event) for event, _ in ATOMIC])
 def test_atomic_laws_composed_with_themselves(event: Event, law: reference.Law, count: int) -> None:
@@ -43,6 +43,7 @@ def test_atomic_laws_composed_with_themselves(event: Event, law: reference.Law, 
             assert found <= share * largest * (1 + 1e-5) + 1e-5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(3, 2), Fraction(4)])
 @pytest.mark.parametrize("shift", [1, 3])
 def test_discrete_gaussian_once_and_twice(sigma: Fraction, shift: int) -> None:
@@ -71,7 +72,7 @@ SAMPLED = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 10), Fraction(2, 3)])
 @pytest.mark.parametrize(("event", "law"), SAMPLED, ids=[repr(event) for event, _ in SAMPLED])
 def test_sampled_atomic_laws_in_both_directions(event: Event, law: reference.Law, rate: Fraction) -> None:
@@ -144,6 +145,7 @@ def _laplace(scale: float) -> Callable[[Any], Any]:
     return lambda x: reference.mp.exp(-abs(x) / b) / (2 * b)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("removal", [True, False])
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2)])
 @pytest.mark.parametrize("kind", ["Gaussian", "Laplace"])

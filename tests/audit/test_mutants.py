@@ -20,6 +20,7 @@ def test_the_honest_code_passes(catcher: object) -> None:
     catcher.run()  # type: ignore[attr-defined]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_mutant_is_caught(mutant: Mutant) -> None:
     with mutant.applied(), pytest.raises(AssertionError):

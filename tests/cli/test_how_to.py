@@ -107,6 +107,7 @@ def on_a_server(server: PostgresServer, name: str) -> Follower:
     return reader
 
 
+@pytest.mark.ci
 def test_from_a_file_to_a_server(folder: Path, server: PostgresServer) -> None:
     reader = on_a_server(server, "how_to")
     assert ["free" in answer for answer in reader.answers] == [False, True, False]
@@ -140,6 +141,7 @@ def test_what_needs_a_file_says_how_to_get_one(folder: Path, server: PostgresSer
     assert audited.code == 0, audited
 
 
+@pytest.mark.ci
 def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: PostgresServer) -> None:
     names = {role: f"how_to_{role}" for role in ("ledger_owner", "curators", "auditors")}
     names |= {"ledger.example": f"127.0.0.1:{server.port}", "/ledger": "/how_to_ledger"}

@@ -423,6 +423,7 @@ def test_proposed_commands_succeed(name: str) -> None:
     assert shown(name)
 
 
+@pytest.mark.ci
 def test_every_message_is_shown() -> None:
     listed = tuple(start for starts in ELSEWHERE.values() for start in starts)
     printed = [shown(name) for name in SCENARIOS]

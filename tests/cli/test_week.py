@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import week
 
 
+@pytest.mark.ci
 def test_the_week_is_as_it_was_written(tmp_path: Path) -> None:
     """Play it again with ``python -m tests.cli.week`` if a command says something else on purpose."""
     assert list(week.played(tmp_path.resolve())) == week.TRANSCRIPT.read_text(encoding="utf-8").splitlines()

@@ -54,6 +54,7 @@ def test_whatever_is_exported_is_called_by_its_own_name() -> None:
     assert all(getattr(learn, name) is kind for name, kind in store.kinds().items())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "specimen",
     [pytest.param(one, id=one.name, marks=pytest.mark.slow if one.slow else ()) for one in SPECIMENS],
@@ -131,6 +132,7 @@ def test_neighbours_have_models_of_one_shape(specimen: Specimen) -> None:
     assert whole.event_ == less.event_ == odd.event_ == few.event_
 
 
+@pytest.mark.sampled(3)
 @each
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 def test_no_number_of_rows_is_an_error(specimen: Specimen, rows: int) -> None:

@@ -23,6 +23,7 @@ from tests.corpus.features import features
 from tests.corpus.questions import PENDING, REALISTIC, Asked
 from tests.corpus.truth import check, truth
 from tests.corpus.worlds.every import WORLDS
+from tests.effort import rounds, some
 
 EPSILON, DELTA = 10**12, Fraction(1, 10**4)
 ENOUGH = Fraction(9, 10)
@@ -53,6 +54,7 @@ def _limit(sql: str) -> int | None:
     return None if limit is None else int(limit.expression.name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("asked", _cases([asked for asked in REALISTIC if not asked.refused]))
 def test_is_answered_as_plain_sql_would(
     asked: Asked, curators: dict[str, Curator], plain: dict[str, duckdb.DuckDBPyConnection]
@@ -96,16 +98,17 @@ def test_the_question_is_sql(plain: dict[str, duckdb.DuckDBPyConnection]) -> Non
     def check_sql(asked: Asked) -> None:
         plain[asked.world].execute(asked.plain).fetchall()
 
-    try_all(REALISTIC, check_sql)
+    try_all(some(REALISTIC, 2), check_sql)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("world", WORLDS)
 def test_engines_agree(world: str) -> None:
     """Every twelfth question that is answered, on the referee; ranks are drawn between values, so they may differ."""
     answered = [asked for asked in REALISTIC if not asked.refused and asked.name not in PENDING]
     found = [asked for asked in answered if asked.world == world and not RANKS & features(asked.sql, WORLDS[world])]
     with WORLDS[world].curator(Memory()) as memory, WORLDS[world].curator() as duckdb_curator:  # the same bits in both
-        for asked in found[::12]:
+        for asked in found[:: rounds(12, 36)]:
             one, other = (c.ask(asked.sql, epsilon=EPSILON, delta=DELTA) for c in (memory, duckdb_curator))
             assert one.records == other.records, asked.name
 

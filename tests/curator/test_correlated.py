@@ -9,7 +9,6 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
@@ -24,6 +23,7 @@ from discreet.sql.select import parse
 from tests.cases import try_all
 from tests.curator.hospital import data, schemas, without
 from tests.curator.test_shapes import SOMEBODY, check, check_plain, check_without, engines, plan, planned, riches
+from tests.effort import rounds, some, tried
 
 _TEXT = """
 SELECT AVG((SELECT COUNT(*) FROM labs AS l WHERE l.person = v.patient)) AS m, COUNT(*) AS n FROM visits AS v;
@@ -83,15 +83,15 @@ COUNT = "SELECT COUNT(*) AS n FROM visits AS v WHERE {}"
 
 def test_engines_agree() -> None:
     def agree(sql: str) -> None:
-        for seed in range(2):
+        for seed in range(rounds(2, 1)):
             program = planned(sql, Limits(1 + seed, 2 - seed))
             one, other = (engine.read(program.reading) for engine in engines(seed))
             assert one == other, seed
 
-    try_all(QUESTIONS, agree)
+    try_all(some(QUESTIONS, 3), agree)
 
 
-@settings(max_examples=8)
+@tried(8)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     seed: int, limits: Limits, neighbours: Neighbours, who: int
@@ -105,7 +105,7 @@ def rich() -> tuple[Curator, duckdb.DuckDBPyConnection]:
 
 
 def test_answers_are_those_of_plain_sql(rich: tuple[Curator, duckdb.DuckDBPyConnection]) -> None:
-    try_all(QUESTIONS, lambda sql: check_plain(sql, *rich))
+    try_all(some(QUESTIONS, 3), lambda sql: check_plain(sql, *rich))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_missing_ids_values_and_rows(engine: Callable[[], Engine]) -> None:
         assert plain.execute(sql).fetchall() == [(EXPECTED[condition],)]
         assert curator.ask(sql, epsilon=10**6)[0]["n"] == EXPECTED[condition]
 
-    try_all(EXPECTED, counted)
+    try_all(some(EXPECTED, 2), counted)
     curator.close()
 
 

@@ -89,6 +89,7 @@ EVERYTHING = "SELECT g, COUNT(*) AS n, COUNT(age) AS k, SUM(age) AS s, AVG(age) 
 SHARED = "SELECT g, COUNT(*) AS n, AVG(age) AS m, AVG(one) AS o, AVG(2 * age) AS d FROM t GROUP BY g"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("sql", "options", "law"),
     [

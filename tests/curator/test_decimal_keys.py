@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
@@ -23,6 +23,7 @@ from tests.curator.hospital import TYPES, Data, add_patient, data, without
 from tests.curator.hospital import schemas as hospital
 from tests.curator.nearness import check_alone, check_moves
 from tests.curator.test_shapes import frame, loaded, plan
+from tests.effort import tried
 
 BY_RATE = "SELECT w.rate, COUNT(*) AS n FROM visits AS v JOIN rates AS w ON w.ward = v.ward GROUP BY w.rate"
 BY_ROUND = "SELECT ROUND(charge, 1) AS r, COUNT(*) AS n FROM (SELECT patient, charge FROM visits) AS v GROUP BY 1"
@@ -54,6 +55,7 @@ def with_rates(engine: Engine, found: Data) -> Engine:
     return loaded(engine, found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_engines_agree(name: str) -> None:
     for seed in range(3):
@@ -64,7 +66,7 @@ def test_engines_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-@settings(max_examples=12)
+@tried(12)
 @given(
     seed=st.integers(0, 10**6),
     neighbours=st.sampled_from(list(Neighbours)),
@@ -90,6 +92,7 @@ def check_both(program: Any, one: Any, other: Any) -> None:
     check_alone(program, other, one)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(name: str) -> None:
     found = data(3, patients=60)

@@ -8,7 +8,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
@@ -24,6 +23,7 @@ from tests.cases import try_all
 from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.nearness import Statistics, check_moves
 from tests.curator.test_shapes import SOMEBODY, check, check_without, engines, exact, frame, loaded, plan, planned
+from tests.effort import tried
 
 FOLDS = {
     "first": "FIRST(charge ORDER BY day) AS x, FIRST(age ORDER BY charge) AS w",
@@ -48,6 +48,7 @@ GROUPED = {
 ALL = QUESTIONS | GROUPED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ALL)
 def test_engines_agree(name: str) -> None:
     """The data are full of ties, missing values and rows that are the same."""
@@ -68,7 +69,7 @@ def test_the_order_of_rows_tells_nothing() -> None:
             assert memory.read(reading) == engine.read(reading) == referee.read(reading), name
 
 
-@settings(max_examples=12)
+@tried(12)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     seed: int, limits: Limits, neighbours: Neighbours, who: int
@@ -133,6 +134,7 @@ def test_values_are_those_of_plain_sql(folds: str) -> None:
 ROWS = [(1, None), (2, 30), (2, 10), (None, 5), (3, 40), (3, None), (4, None)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fold", "value"),
     [

@@ -488,6 +488,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         curator.plan_fit(TinyScaler(epsilon=1), "SELECT age FROM visits")
 
 
+@pytest.mark.ci
 def test_a_curator_alone_loads_no_learners() -> None:
     """The extra is optional, and importing it takes time."""
     code = "import sys, discreet.curator.curator; print('sklearn' in sys.modules)"

@@ -46,6 +46,7 @@ def bare(specimen: Specimen) -> Any:
     return specimen.make(epsilon=2, delta=delta, **unknown)
 
 
+@pytest.mark.sampled(4)
 @each
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_a_learner_that_knows_nothing_is_told_what_is_declared(specimen: Specimen, neighbours: str) -> None:
@@ -64,6 +65,7 @@ def test_a_learner_that_knows_nothing_is_told_what_is_declared(specimen: Specime
             assert np.array_equal(getattr(model, name)(row), getattr(again, name)(row))
 
 
+@pytest.mark.sampled(3)
 @each
 def test_no_rows_are_a_fit_like_any_other(specimen: Specimen) -> None:
     curator = curated(5)
@@ -75,6 +77,7 @@ def test_no_rows_are_a_fit_like_any_other(specimen: Specimen) -> None:
     assert shapes[0].keys() == shapes[1].keys()
 
 
+@pytest.mark.sampled(4)
 @each
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_few_rows_are_no_failure(specimen: Specimen, rows: int) -> None:

@@ -23,8 +23,9 @@ from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
+from tests.effort import rounds, shadowed
 from tests.engines.postgres_tables import PostgresOfRows, PostgresTables
-from tests.engines.tables import arrow, stored
+from tests.engines.tables import POSTGRES, arrow, stored
 from tests.redteam.changed import changed
 from tests.redteam.judge import Pair, same_answers
 from tests.redteam.salts import same_salt
@@ -67,12 +68,13 @@ def batches(start: int, stop: int) -> list[int]:
     "start", [*batches(0, QUICK), *(pytest.param(b, marks=pytest.mark.slow) for b in batches(QUICK, ALL))]
 )
 def test_neighbours_differ_by_noise_alone(start: int) -> None:
-    seen = judged(range(start, start + BATCH))
+    seen = judged(range(start, start + rounds(BATCH, 10)))
     assert not [one for one in seen if one.status == "failed"]
     accepted = sum(one.status == "answered" for one in seen)
     assert accepted >= ACCEPTED * len(seen) - 3 * (len(seen) * ACCEPTED * (1 - ACCEPTED)) ** 0.5  # of all together
 
 
+@shadowed(POSTGRES)
 @pytest.mark.parametrize("start", [0, *(pytest.param(b, marks=pytest.mark.slow) for b in batches(BATCH, ALL))])
 def test_neighbours_differ_by_noise_alone_on_postgres(start: int, postgres_tables: PostgresTables) -> None:
     seen = judged(range(start, start + BATCH), lambda: Watched(PostgresOfRows(postgres_tables)))
@@ -102,11 +104,12 @@ def agree(one: Seen, other: Seen) -> None:
     "start", [0, 10, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(20, 300, 10))]
 )
 def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
-    for seed in range(10_000 + start, 10_010 + start):
+    for seed in range(10_000 + start, 10_000 + start + rounds(10, 4)):
         made = world(seed)
         agree(*both(made, question(seed, made.setting)))
 
 
+@shadowed(POSTGRES)
 @pytest.mark.parametrize("start", [0, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(10, 300, 10))])
 def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables: PostgresTables) -> None:
     for seed in range(10_000 + start, 10_010 + start):
@@ -150,7 +153,7 @@ class Untouchable(Memory):
 
 def test_explaining_reads_nothing_and_costs_nothing() -> None:
     refused = 0
-    for seed in range(0, 100, SAME_WORLD):
+    for seed in range(0, rounds(100, 20), SAME_WORLD):
         made = world(seed)
         curator = made.curator(Untouchable(), made.rows)
         before = len(curator.history("visits"))
@@ -161,7 +164,7 @@ def test_explaining_reads_nothing_and_costs_nothing() -> None:
             except UnsupportedQuery:  # numbers too fine for a grid
                 refused += 1
         assert len(curator.history("visits")) == before
-    assert refused <= (1 - ACCEPTED) * 100
+    assert refused <= (1 - ACCEPTED) * rounds(100, 20)
 
 
 JUNK = [
@@ -189,7 +192,7 @@ def refusal(curator: Curator, sql: str, asked: Question) -> DiscreetError | None
 
 def test_refusals_say_why_and_where_and_read_nothing() -> None:
     refused = 0
-    for seed in range(0, 600, 20):
+    for seed in range(0, rounds(600, 60), 20):
         made, draw = world(seed), Draw(seed + 1)
         curator = made.curator(Untouchable(), made.rows)
         before = len(curator.history("visits"))
@@ -211,7 +214,7 @@ def test_refusals_say_why_and_where_and_read_nothing() -> None:
             with pytest.raises(type(error)):
                 curator.ask(sql, epsilon=asked.epsilon, delta=asked.delta)
         assert len(curator.history("visits")) == before
-    assert refused >= 400
+    assert refused >= rounds(400, 30)
 
 
 # ------------------------------------------------------------------------------------------------------------- mutants

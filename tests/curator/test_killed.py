@@ -81,6 +81,7 @@ def check(folder: Path, verbs: list[str]) -> None:
             book.verify()
 
 
+@pytest.mark.ci
 def test_a_killed_question_was_counted_and_told_nothing(tmp_path: Path) -> None:
     check(tmp_path, ["ask"])
 

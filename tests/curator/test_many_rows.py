@@ -257,6 +257,7 @@ def told(engine: Engine, rows: int, sql: str) -> tuple[str, tuple[str, ...], str
         return "answered", answer.notes, str(curator.balance("v").spent)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["two copies", "by day", "lateral", "window"])
 def test_many_rows_are_answered_as_one_is(name: str) -> None:
     one, many = (told(DuckDB(threads=1), rows, ASKED[name]) for rows in (1, 5000))

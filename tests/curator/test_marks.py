@@ -7,7 +7,6 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
@@ -26,6 +25,7 @@ from discreet.sql.select import parse
 from tests.cases import try_all
 from tests.curator.hospital import TYPES, data, schemas, without
 from tests.curator.test_shapes import SOMEBODY, check, check_without, engines, frame, loaded, plan, planned
+from tests.effort import some, tried
 
 _TEXT = """
 SELECT CASE WHEN patient IN (SELECT person FROM labs WHERE result > 0) THEN 'tested' ELSE 'not' END AS g, COUNT(*) AS n,
@@ -50,6 +50,7 @@ QUESTIONS = tuple(" ".join(text.split()) for text in _TEXT.split(";"))
 IDS = [f"{i}" for i in range(len(QUESTIONS))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(5):
@@ -58,7 +59,7 @@ def test_engines_agree(sql: str) -> None:
         assert one == other, seed
 
 
-@settings(max_examples=15)
+@tried(15)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     seed: int, limits: Limits, neighbours: Neighbours, who: int
@@ -110,7 +111,7 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql() -> No
                 got = ours[tuple(row[key] for key in keys)][name]
                 assert got == pytest.approx(row[name] or 0, rel=1e-3, abs=1e-3)
 
-    try_all(QUESTIONS, check_values)
+    try_all(some(QUESTIONS, 3), check_values)
 
 
 def test_ids_that_are_numbers() -> None:

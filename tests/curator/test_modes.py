@@ -35,6 +35,7 @@ def frame(rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=kinds)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("unit", [None, "patient"])
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator.catalog.declarations import declare
@@ -28,6 +28,7 @@ from discreet.sql.select import parse
 from tests.cases import every, try_all
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
 from tests.curator.nearness import met
+from tests.effort import some, tried
 
 QUESTIONS = (
     "SELECT COUNT(*) AS n FROM visits",
@@ -168,7 +169,7 @@ def check_all(unit: str | None, limits: Limits, neighbours: Neighbours, tables: 
     try_all(CASES, check)
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(
     seed=st.integers(0, 10**6), limits=limits_of, neighbours=st.sampled_from(list(Neighbours)), who=st.integers(0, 11)
 )
@@ -182,7 +183,7 @@ def test_one_patient_moves_no_input_farther_than_charged(
     check_all("patient", limits, neighbours, (rows, other))
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
 def test_one_row_moves_no_input_farther_than_charged(seed: int, neighbours: Neighbours) -> None:
     rows = visits(seed)
@@ -207,7 +208,7 @@ def check_greedy(sql: str, delta: str, limits: Limits) -> None:
     check_keys(program, one, other)
 
 
-@every("limits", [Limits(1, 1), Limits(2, 2), Limits(3, 2)])
+@every("limits", some([Limits(1, 1), Limits(2, 2), Limits(3, 2)], 3))
 @every("delta", ["0", "1e-6"])
 @every("sql", PUBLIC)
 def test_a_greedy_patient(sql: str, delta: str, limits: Limits) -> None:

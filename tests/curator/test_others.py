@@ -38,6 +38,7 @@ from tests.curator.clinic import TYPES, neighbour, visits
 from tests.curator.nearness import check_gathered, check_moves
 from tests.curator.spies import clinic
 from tests.curator.test_neighbours import check_keys, exact, greedy, schema
+from tests.effort import tried
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 PRIVATE = (
@@ -58,7 +59,7 @@ def plan(sql: str, declared: TableSchema, delta: str = "1e-6", epsilon: str = "1
 
 
 @pytest.mark.parametrize("sql", PRIVATE)
-@settings(max_examples=12)
+@tried(12)
 @given(
     seed=st.integers(0, 10**6),
     limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),

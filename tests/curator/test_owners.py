@@ -44,6 +44,7 @@ from tests.curator.shop import (
     schemas,
     without,
 )
+from tests.effort import tried
 
 _WAYS = """
 SELECT COUNT(*) AS n, SUM(total) AS s, COUNT(DISTINCT customer) AS c FROM orders;
@@ -146,7 +147,7 @@ def check_engines(program: Program, *pair: Engine) -> None:
     check_read(program, other, one)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(4):
@@ -155,7 +156,7 @@ def test_engines_agree(sql: str) -> None:
         assert one == other, seed
 
 
-@settings(max_examples=12)
+@tried(12)
 @given(
     seed=st.integers(0, 10**6),
     limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),

@@ -282,7 +282,7 @@ def replaced(rows: list[Row], who: int) -> list[Row]:
     return [row for row in rows if row["id"] != who] + absurd
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sql", [MEAN, BOTH, "SELECT SUM(age) AS s FROM visits WHERE charge > 5"])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("who", [0, 7])
@@ -316,7 +316,7 @@ def test_a_crowd_of_one_with_everything() -> None:
 CURRENCIES = [Budget(epsilon=100), Budget(epsilon=100, delta="1e-3"), Budget(rho=1000, delta="1e-3")]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("budget", CURRENCIES, ids=str)
 @pytest.mark.parametrize("sql", [MEAN, BOTH, BOTH.replace("ward", "age % 5"), RANKS])
 def test_the_charge_follows_from_the_question_alone(budget: Loss, sql: str) -> None:
@@ -442,6 +442,7 @@ def test_an_engine_that_fails_is_charged_and_uses_up_one_credit(at: int) -> None
 # ----------------------------------------------------------------------------------------------------------------- keys
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", [None, MEAN, "SELECT AVG(age) AS a FROM visits", BOTH])
 def test_a_key_is_charged_once_however_much_is_known_by_then(first: str | None) -> None:
     made = curator()
@@ -510,6 +511,7 @@ def test_bounds_are_wider_where_a_bucket_beyond_is_too_large_for_its_distance(ex
     assert probe.found(released, former=True) == Bounds(Fraction(0), Fraction(64))
 
 
+@pytest.mark.ci
 def test_noise_alone_hardly_ever_widens_bounds(bits: SeededBits) -> None:
     """Each side with at most WIDER / 3: of 500 at 1/30, 32 or more have a chance below 1e-3, 4 or fewer below 1e-3."""
     probe = BoundsProbe(curator([])._catalog.schemas, "visits", "age", "salt")

@@ -163,7 +163,7 @@ def compare(rows: list[Row], other: list[Row], sql: str, epsilon: str, **declare
     assert total <= Fraction(epsilon)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sql", [COUNT, BY_WARD, MEAN])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("epsilon", ["1", "60"])

@@ -202,6 +202,7 @@ def truly_left(kept: Sequence[dict[str, Any]], groups: int, key: str | None) -> 
     return sum(max(0, n - 2) for n in by.values()) / len(kept)
 
 
+@pytest.mark.ci
 def test_coverage_of_a_question_of_its_own(tmp_path: Path) -> None:
     """Of 24 answers at most 7 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)
@@ -304,6 +305,7 @@ def test_facts_change_no_declaration_and_no_number() -> None:
         clinic(domain={"ward": (0, 1)})
 
 
+@pytest.mark.ci
 def test_with_a_fact_a_count_is_of_the_whole_table(tmp_path: Path) -> None:
     """Of 20 curators at most 6 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
@@ -26,6 +26,7 @@ from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
 from tests.cases import every, try_all
 from tests.curator.test_neighbours import check_within
+from tests.effort import tried
 
 TYPES = {
     "patient": Type.INT,
@@ -159,7 +160,7 @@ def test_engines_agree() -> None:
             assert engine.read(reading) == memory.read(reading), key
 
 
-@settings(max_examples=15)
+@tried(15)
 @given(
     seed=st.integers(0, 10**6),
     limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),

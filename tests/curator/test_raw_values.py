@@ -67,6 +67,7 @@ def neighbours(specimen: Specimen, cells: Sequence[Any], folder: Path) -> None:
         assert told(specimen.build([*ordinary, cell], folder), specimen.type) == expected, (specimen.name, cell)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RAW)
 def test_a_person_with_every_raw_value_changes_nothing_but_noise(name: str, tmp_path: Path) -> None:
     (specimen,) = chosen(name)

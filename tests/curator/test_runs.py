@@ -115,6 +115,7 @@ def check_nothing_drawn_is_told(verb: PaidVerb, method: str = "store_answer") ->
 # ------------------------------------------------------------------------------------------------ what is told of a run
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("verb", "method"), CASES)
 def test_what_is_told_of_a_stopped_run_does_not_depend_on_its_draws(
     verb: PaidVerb, method: str, capfd: pytest.CaptureFixture[str]
@@ -172,6 +173,7 @@ def test_numerical_warnings_of_a_run_are_not_given() -> None:
 # ------------------------------------------------------------------------------------------------------- how many runs
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "verb", [pytest.param(verb, id=str(verb), marks=[pytest.mark.slow] if verb.name in SLOW else []) for verb in VERBS]
 )

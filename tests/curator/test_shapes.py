@@ -106,7 +106,7 @@ def engines(seed: int) -> tuple[Engine, Engine]:
     return loaded(Memory(), data(seed)), loaded(DuckDB(threads=1), data(seed))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(4):
@@ -214,6 +214,7 @@ def riches() -> tuple[Curator, duckdb.DuckDBPyConnection]:
     return curator, plain
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
 def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(
     sql: str, rich: tuple[Curator, duckdb.DuckDBPyConnection]

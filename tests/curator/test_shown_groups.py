@@ -93,6 +93,7 @@ def refusal(curator: Curator, sql: str, epsilon: float = 1) -> UnsupportedQuery:
     return refused.value
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ADDING)
 def test_private_groups_are_not_added_up_as_if_they_were_all(name: str) -> None:
     """Refused by all verbs before anything is charged; each proposal is asked as it is written, and answered."""
@@ -119,6 +120,7 @@ def test_a_proposal_counts_all_groups() -> None:
     assert counted["n_low"] <= SESSIONS <= counted["n_high"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ADDING)
 def test_what_is_stored_is_computed_from_the_groups_shown_and_says_so(name: str) -> None:
     curator, sql = logs(), ADDING[name]

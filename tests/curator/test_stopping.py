@@ -270,6 +270,7 @@ print(curator.ask("SELECT COUNT(*) AS n FROM t", epsilon="0.25").columns[0], cur
 """
 
 
+@pytest.mark.ci
 def test_ctrl_c_stops_an_endless_question_and_the_process_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ENDLESS, str(tmp_path / "book")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as asking:

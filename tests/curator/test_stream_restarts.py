@@ -22,6 +22,7 @@ from discreet.privacy import Budget
 from discreet.stream import RunningSum, state_file
 from discreet.stream.state_file import FileWitness, StateFile
 from tests.cases import every
+from tests.effort import some
 
 START = dt.date(2026, 1, 1)
 DAILY = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
@@ -134,7 +135,7 @@ QUICK = (
 )
 
 
-@every("moment", QUICK)
+@every("moment", some(QUICK, 4))
 def test_a_stream_whose_process_was_killed_goes_on_under_its_charge(moment: str, tmp_path: Path) -> None:
     check_killed(moment, tmp_path / moment.replace(" ", "-"))
 

@@ -36,6 +36,7 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from discreet.stream.gaussian_factor import GaussianFactor
 from tests.cases import every
+from tests.effort import some
 
 Row = dict[str, Any]
 DAILY = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
@@ -172,7 +173,7 @@ CASES = [
 ]
 
 
-@every(("question", "declared", "how"), CASES)
+@every(("question", "declared", "how"), some(CASES, 4))
 def test_one_person_moves_no_more_periods_and_no_farther_than_charged(
     question: str, declared: dict[str, Any], how: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def clinic(
 # ------------------------------------------------------------------------------------------------------------ identity
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GENERATORS)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=lambda one: str(one.value))
 def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Neighbours) -> None:
@@ -145,6 +146,7 @@ def run(*arguments: object) -> dict[str, str]:
     return {key: digest for _, key, digest in lines}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("where", ["read", pytest.param("fit", marks=pytest.mark.slow)])
 def test_a_kill_loses_the_charge_and_nothing_else(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The charge is in the book. The same key makes the table for it, once; another key pays again, and is told so."""

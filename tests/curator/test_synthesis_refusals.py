@@ -181,6 +181,7 @@ ODD: dict[str, list[Row]] = {
 WHOLE = "SELECT word, level, real FROM t"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GENERATORS)
 def test_odd_tables_are_like_others_to_whoever_looks(name: str) -> None:
     """One charge, one read, the same price, notes and columns; what differs was released."""

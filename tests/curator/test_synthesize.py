@@ -443,6 +443,7 @@ def moved(rows: list[Any], other: list[Any], how: dict[str, Any], **declared: An
     return len(shares), max(shares)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", list(Neighbours), ids=lambda one: str(one.value))
 @pytest.mark.parametrize(("generator", "limit"), [("independent", 1), ("independent", 3), ("mst", 2), ("aim", 1)])
 def test_one_person_moves_what_is_measured_no_further_than_noise_hides(

@@ -82,6 +82,7 @@ def check_linked(found: SyntheticTables) -> None:
     assert {type(day) for day in found.people["born"].to_pylist()} <= {dt.date, type(None)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generator: str, tmp_path: Path) -> None:
     spy, book = Spy(), str(tmp_path / "book.db")
@@ -314,6 +315,7 @@ def neighbour(found: tuple[Rows, Rows], who: str, relation: Neighbours) -> tuple
     return people, visits
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_one_person_moves_nothing_further_than_noise_hides(generator: str, relation: Neighbours) -> None:

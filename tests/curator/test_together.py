@@ -63,7 +63,7 @@ def hits(answer: Any, truth: Any) -> float:
     return float(sum(row["v_low"] - 1e-9 <= truth <= row["v_high"] + 1e-9 for row in answer) / len(answer))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", LAWFUL)
 @pytest.mark.parametrize(("confidence", "delta"), [("0.5", "0"), ("0.9", "1e-6")])
 def test_sums_over_groups_cover_as_the_law_of_their_noise_says(text: str, confidence: str, delta: str) -> None:

@@ -17,6 +17,7 @@ from discreet.measurement.probes import probes
 from discreet.privacy import Budget, PureDP
 from tests.curator import nursery
 from tests.curator.spies import COUNT, Spy, clinic, filtered
+from tests.effort import rounds
 from tests.ledger.books import spoil
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ def check(path: Path, answered: list[tuple[int, int]], patch: pytest.MonkeyPatch
     return len(charges)
 
 
+@pytest.mark.ci
 def test_two_processes_spend_exactly_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "book"
     answered = run("crowd", path, 2)
@@ -65,7 +67,7 @@ def test_kills_while_bounds_are_found_lose_nothing_that_was_answered(
 ) -> None:
     """One charge for each key, entries of probes that cost nothing, and the same answer when it is asked again."""
     path = tmp_path / "book"
-    command = [sys.executable, "-m", "tests.curator.nursery", "probes", str(path), "16", "5"]
+    command = [sys.executable, "-m", "tests.curator.nursery", "probes", str(path), str(rounds(16, 5)), "5"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1200, cwd=ROOT)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines
@@ -94,6 +96,7 @@ def test_a_kill_between_charge_and_answer(tmp_path: Path, monkeypatch: pytest.Mo
         assert curator.budget("people").remaining.loss == PureDP("1.8")
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("by", "mean"),
@@ -124,6 +127,7 @@ def test_a_kill_at_each_step_is_answered_once_and_charged_once(
         assert curator.verify() == head
 
 
+@pytest.mark.ci
 def test_a_race_for_a_charge_without_an_answer_has_one_answer(tmp_path: Path) -> None:
     path = tmp_path / "book"
     answered = run("race", path, 4)
@@ -142,7 +146,7 @@ def killed(path: Path, runs: int, seed: int, patch: pytest.MonkeyPatch) -> None:
 
 
 def test_kills_lose_no_charge_and_leave_no_answer_unpaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed(tmp_path / "book", 16, 1, monkeypatch)
+    killed(tmp_path / "book", rounds(16, 5), 1, monkeypatch)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
@@ -27,6 +26,7 @@ from tests.cases import every, try_all
 from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.shop import schemas as shop
 from tests.curator.test_shapes import SOMEBODY, check, check_without, engines, exact, frame, loaded, plan, planned
+from tests.effort import tried
 
 OVER = "OVER (PARTITION BY patient ORDER BY day DESC, charge)"
 ALL = "OVER (PARTITION BY patient ORDER BY charge, age ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
@@ -57,7 +57,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_engines_agree(name: str) -> None:
     """The data are full of ties and of rows that are the same."""
@@ -67,7 +67,7 @@ def test_engines_agree(name: str) -> None:
         assert one == other, seed
 
 
-@settings(max_examples=15)
+@tried(15)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     seed: int, limits: Limits, neighbours: Neighbours, who: int

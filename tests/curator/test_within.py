@@ -246,6 +246,7 @@ def test_counts_are_as_near_as_asked(bits: SeededBits) -> None:
     assert missed(COUNT, 10, bits, runs=100) < most(100)
 
 
+@pytest.mark.ci
 def test_mutant_an_error_told_too_small(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of the budget: a miss has a chance of about the third root of 1/5, which is 0.58."""
     right = targets.farthest

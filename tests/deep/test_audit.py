@@ -187,6 +187,7 @@ def noise_in_pieces(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     monkeypatch.setattr(NoisySum, "release", release)
 
 
+@pytest.mark.ci
 def test_mutant_noise_divided_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A 25th of the deviation in each of 25 pieces is a fifth of it in all."""
     noise_in_pieces(monkeypatch, PIECES)

@@ -198,6 +198,7 @@ def drawn() -> Any:
     return found
 
 
+@pytest.mark.ci
 def test_the_account_covers_the_law_of_one_example() -> None:
     """The true delta of a run with one example of full length, against that of the event; and mutants beyond theirs."""
     column = np.array(BandedNoise(PARTS).band(WINDOWS * PARTS).column) / ONE
@@ -249,6 +250,7 @@ def window_moves(place: int, draws: Draws) -> list[float]:
     return [float(np.linalg.norm(np.concatenate(found[at : at + BANDS]))) for at in range(part, 9, BANDS)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", [0, 4, 9])
 def test_one_example_moves_each_window_by_at_most_its_bound(place: int) -> None:
     """With the same draws, and the same outputs, of noise: the others stay where they are, exactly."""

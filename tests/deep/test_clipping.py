@@ -54,6 +54,7 @@ def agree(found: dict[str, Tensor], expected: dict[str, Tensor], close: float = 
         assert float((other - value).abs().max()) <= close * scale, name
 
 
+@pytest.mark.sampled(3)
 @each_model
 def test_norms_are_those_of_the_loop_and_never_below(make: Callable[[], nn.Module], x: Tensor) -> None:
     model = seeded(make)
@@ -62,7 +63,7 @@ def test_norms_are_those_of_the_loop_and_never_below(make: Callable[[], nn.Modul
     assert torch.allclose(total, expected, rtol=CLOSE, atol=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each_model
 @pytest.mark.parametrize("clip", [Flat(0.5), PerLayer(0.7), Normalised(1)], ids=["flat", "per layer", "normalised"])
 def test_clipped_sums_are_those_of_the_loop(make: Callable[[], nn.Module], x: Tensor, clip: Any) -> None:
@@ -73,6 +74,7 @@ def test_clipped_sums_are_those_of_the_loop(make: Callable[[], nn.Module], x: Te
     agree(gradients(model, x).clipped_sum(clip), expected)
 
 
+@pytest.mark.sampled(3)
 @each_model
 def test_one_example_moves_the_sum_by_no_more_than_the_bound(make: Callable[[], nn.Module], x: Tensor) -> None:
     model, clip = seeded(make), Flat(0.25)
@@ -197,7 +199,7 @@ def test_gradients_of_uses_are_added_before_their_norm() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e30])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each_model
 def test_an_example_that_is_no_number_contributes_nothing(make: Callable[[], nn.Module], x: Tensor, bad: float) -> None:
     if not x.is_floating_point():

@@ -57,10 +57,11 @@ def agree(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
         assert torch.allclose(found[f"_orig_mod.{name}"], value, atol=1e-5), name
 
 
-QUICK = {"two layers", "attention"}
+QUICK = {"two layers"}
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in [*MODELS, *WORDS]]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", EACH)
 def test_clipped_sums_are_those_of_the_model_as_it_was_written(name: str) -> None:
     make, shape = (MODELS | WORDS)[name]
@@ -202,6 +203,7 @@ def test_a_compiled_model_that_was_used_before_is_compiled_anew() -> None:
         assert np.allclose(one.value, other.value, atol=1e-5)
 
 
+@pytest.mark.ci
 def test_a_compiled_function_that_was_used_before_is_refused() -> None:
     model, fast = used()
     with pytest.raises(InvalidParameter, match=r"torch\.compiler\.reset"):

@@ -26,6 +26,7 @@ from tests.cases import every
 from tests.curator.clinic import neighbour, visits
 from tests.curator.handing import Listening, apart, curated, handed
 from tests.curator.spies import OPTIONS, Broken, Spy, clinic
+from tests.effort import rounds
 from tests.engines.pictures import png
 from tests.learn.spying import told
 
@@ -145,7 +146,7 @@ def test_one_person_moves_the_sums_no_more_than_the_charge_says() -> None:
     options: dict[str, Any] = {"size": 6, "batch_size": 6, "epochs": 1, "physical_batch": 1, "random_state": 1}
     X, y = handed(rows, (network(), WARD, "ward"))
     moved = []
-    for who in range(6):
+    for who in range(rounds(6, 2)):
         fewer, less = handed(neighbour(rows, 1, who, Neighbours.ADD_REMOVE), (network(), WARD, "ward"))
 
         def sums(given: Any, labels: Any) -> list[Any]:
@@ -180,6 +181,7 @@ def scans(root: Path, people: int = 60) -> Folder:
     return Folder(path=root, suffix=".png", shape=(1, 8, 8), person=r"(p[0-9]+)_")
 
 
+@pytest.mark.ci
 def test_a_network_learns_from_a_folder(tmp_path: Path) -> None:
     curator = Curator.for_tests(bits=SeededBits(2))
     keys = {"label": ["above", "below"]}

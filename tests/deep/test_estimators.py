@@ -135,6 +135,7 @@ def moves(kind: str, rows: Any, other: Any, **changed: Any) -> list[float]:
     return [float(np.linalg.norm(a.value - b.value)) / float(a.sigma) for a, b in pairs]
 
 
+@pytest.mark.sampled(2)
 @each
 @pytest.mark.parametrize("row", [[1e300, math.nan, -math.inf], [3.0, -3.0, 3.0]])
 def test_one_row_moves_no_more_than_the_event_says(kind: str, row: list[float]) -> None:
@@ -231,6 +232,7 @@ def test_a_seed_repeats_and_is_marked_and_leaves_others_numbers_alone(kind: str)
 # --------------------------------------------------------------------------------------------------------- learning
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     rows = np.clip(normals((2000, 2), bits=SeededBits(1)), -3, 3)
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)  # no line tells these apart

@@ -99,6 +99,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("where", PLACES)
 def test_a_killed_run_spent_what_its_files_say(where: str, tmp_path: Path) -> None:
     path = tmp_path / "run.pt"

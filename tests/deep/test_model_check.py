@@ -46,6 +46,7 @@ def is_refused(case: Case, **changed: Any) -> bool:
     return False
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MIXING)
 def test_what_mixes_examples_is_refused(name: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
@@ -57,6 +58,7 @@ LONG = {"LSTM cell that is used twice", "recurrent, long memory"}
 HONESTLY = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in HONEST]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HONESTLY)
 def test_what_keeps_examples_apart_is_accepted(name: str) -> None:
     assert run(HONEST[name]).taken == 1

@@ -32,6 +32,7 @@ from discreet.noise.experiment import normals, shuffled, uniforms
 from tests.deep.replayed import Draws, moves, size_of, sums, without
 from tests.deep.small_models import MODELS, losses_of, seeded, values
 from tests.deep.test_trainer import train, trainer
+from tests.effort import tried
 from tests.learn.spying import Told
 
 STEPS, MULTIPLIER = 3, 2
@@ -80,7 +81,7 @@ def in_steps(told: Told, step: Fraction) -> list[int]:
     return [int(entry) for entry in found]
 
 
-@settings(max_examples=15)
+@tried(15)
 @given(
     model=st.sampled_from(SMALL),
     clip=st.sampled_from(sorted(CLIPS)),
@@ -108,7 +109,7 @@ def test_one_example_moves_sums_by_at_most_the_bound_exactly(
         assert coins[place] or not any(moved)  # who is not in a batch moves nothing, not even by rounding
 
 
-@settings(max_examples=10)
+@tried(10)
 @given(model=st.sampled_from(SMALL), physical=st.integers(2, 8), place=st.integers(0, 7), seed=st.integers(0, 1000))
 def test_in_pieces_one_example_moves_sums_by_at_most_the_bound(
     model: str, physical: int, place: int, seed: int

@@ -100,6 +100,7 @@ def within(found: list[float]) -> bool:
     return max(found) <= 1 / MULTIPLIER
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("clip", [CLIP, Normalised(CLIP)], ids=["flat", "normalised"])
 @pytest.mark.parametrize("physical", [4, 1000])
 def test_one_example_moves_the_sum_by_at_most_its_bound(clip: Any, physical: int) -> None:

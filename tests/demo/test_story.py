@@ -151,6 +151,7 @@ def _short_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("discreet.demo.story_page"), "contaminated", lambda **_: {"outliers": few})
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("_short_lab")
 def test_a_tiny_clinic_whose_groups_are_all_hidden_is_told_too(tmp_path: Path) -> None:
     console = Console(width=100, file=io.StringIO())
@@ -159,6 +160,7 @@ def test_a_tiny_clinic_whose_groups_are_all_hidden_is_told_too(tmp_path: Path) -
     assert "Names come back" in (tmp_path / "lab.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("_short_lab")
 def test_without_the_extra_the_story_is_told_and_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

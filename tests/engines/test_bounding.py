@@ -17,7 +17,7 @@ from discreet.engines.row_choice import BUCKET, BUCKETS, P, Salt, digest, stays
 from discreet.plan.model.readings import Bounding, Groups, Reading, Spread, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import try_all
-from tests.effort import tried
+from tests.effort import some, tried
 from tests.engines.tables import (
     EDGES,
     ENGINES,
@@ -98,7 +98,7 @@ def test_every_engine_keeps_the_same_rows(bench: Bench) -> None:
         ):
             bench.agreed(other, among=salts[salt])
 
-    try_all([(*pair, salt) for pair in pairs for salt in salts], check_rows)
+    try_all(some([(*pair, salt) for pair in pairs for salt in salts], 8), check_rows)
 
 
 @cache
@@ -135,7 +135,7 @@ def test_many_terms_are_added_up_row_by_row(bench: Bench) -> None:
     bench.load([{**row, "x": None if i % 4 == 0 else i / 2} for i, row in enumerate(crowd())], COLUMNS)
     finer = (Statistic(kind="sum", argument=X, exponent=-e, low=-5, high=9 << e, shift=e) for e in range(20))
     statistics = (*STATISTICS[:1], *STATISTICS[2:], *finer)
-    for keys in ((col("a", N),), (col("b", T), col("a", N)), ()):
+    for keys in some(((col("b", T), col("a", N)), (col("a", N),), ()), 3):
         asked = Reading(table="t", keys=keys, bounding=bounding(3, 2), statistics=statistics)
         right = bench.agreed(asked, among=PRINTERS)
         assert_same_by_public_keys(bench, asked, right)
@@ -181,9 +181,10 @@ def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> 
             ):
                 assert_agreed(engine, asked, memory.read(asked))
 
-        try_all([("u", 1, 1), ("u", 3, 2), ("n", 2, 1), ("n", 20, 1)], check_file)
+        try_all(some([("u", 1, 1), ("u", 3, 2), ("n", 2, 1), ("n", 20, 1)], 4), check_file)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("groups", [1, 3, 16, 17, 40])
 def test_one_group_too_many_for_each_of_many_units(bench: Bench, groups: int) -> None:
     """One row each: of 100 units some have all their groups in different buckets, and some do not."""
@@ -193,6 +194,7 @@ def test_one_group_too_many_for_each_of_many_units(bench: Bench, groups: int) ->
     assert sum(numbers[0] for numbers in answer.values()) == 100 * groups
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [N, B, T, D, S], ids=lambda kind: kind.value)
 def test_units_and_keys_of_every_type(bench: Bench, kind: Type) -> None:
     values = EDGES[kind]
@@ -222,7 +224,7 @@ def test_rows_are_ordered_by_what_they_add(bench: Bench) -> None:
         bench.agreed(Reading(table="t", bounding=limits, statistics=statistics), among=salts[salt])
         bench.agreed(Reading(table="t", bounding=limits, statistics=statistics[::-1]), among=salts[salt])
 
-    try_all([(kept, salt) for kept in range(1, 12) for salt in salts], check_order)
+    try_all(some([(kept, salt) for kept in range(1, 12) for salt in salts], 7), check_order)
 
 
 def test_missing_ids_are_dropped_and_blanks_at_the_ends_do_not_make_another_person(bench: Bench) -> None:
@@ -269,9 +271,9 @@ def test_one_unit_moves_no_more_than_its_limits(
     asked = reading(bounding(groups, rows_each), keys=(col("a", N), col("b", T)) if grouped else ())
     others = [row for row in rows if row["u"] is None or row["u"].strip() != "c"]
     answers = []
-    for some in (rows, others):
+    for held in (rows, others):
         engine = Memory()
-        engine.register("t", some, COLUMNS)
+        engine.register("t", held, COLUMNS)
         answers.append(engine.read(asked))
     assert_moved(answers[1], answers[0], groups=groups, rows=rows_each)
 
@@ -335,6 +337,7 @@ def test_units_without_meaning_are_refused(bench: Bench) -> None:
     bench.check_refused(*map(reading, wrongs))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("groups", [1, 2, 6, 7])
 def test_groups_that_share_a_rank_are_told_apart_by_their_keys(bench: Bench, groups: int) -> None:
     """Keys that differ by multiples of P have the same rank for everybody: the worst that a key can do."""
@@ -351,7 +354,7 @@ def test_texts_of_one_digest_are_told_apart_by_their_letters(bench: Bench) -> No
     alike = [text for pair in pairs if pair[0] != pair[1] for text in pair]
     assert len(alike) >= 4
     bench.load([{"u": "a", "a": 1, "b": text, "x": 1.0} for text in [*alike, None, "\0", "ß"]][::-1], COLUMNS)
-    for groups in range(1, len(alike)):
+    for groups in some(range(1, len(alike)), 4):
         answer = bench.agreed(asked := reading(bounding(groups), keys=(col("b", T), col("a", N))))
         assert_same_by_public_keys(bench, asked, answer)
         assert sum(numbers[1] for numbers in answer.values()) == groups

@@ -32,6 +32,7 @@ def forms(folder: Path) -> dict[str, Any]:
     return {"rows": ROWS, "frame": table, "csv": csv, "parquet": str(parquet), "pandas": table.to_pandas()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["rows", "frame", "csv", "parquet", "pandas"])
 def test_rows_less_and_more(form: str, tmp_path: Path) -> None:
     copy = copy_of(forms(tmp_path)[form])

@@ -121,6 +121,7 @@ def test_what_is_no_header_is_refused(tmp_path: Path) -> None:
     _in_turn(tmp_path, REFUSED, check)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MENDED)
 def test_names_are_mended(tmp_path: Path, name: str) -> None:
     header, names = MENDED[name]

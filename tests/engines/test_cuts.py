@@ -113,7 +113,7 @@ def memory_of(seed: int, *, turned: bool = False) -> Memory:
     return engine
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_engines_keep_the_same_rows(bench: Bench, shape: str) -> None:
     for seed in range(2):

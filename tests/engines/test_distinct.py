@@ -35,7 +35,7 @@ TEXTS = Statistic(kind="distinct", argument=V)
 TYPES = {"u": N, "g": N, "v": T}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [N, F, B, T, D, S], ids=lambda kind: kind.value)
 def test_values_of_every_type(bench: Bench, kind: Type) -> None:
     """There is one zero among doubles, and what is not finite is NULL."""
@@ -168,6 +168,7 @@ def check_bound(
         assert found == claimed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", VALUES, ids=["count", "sum", "pair"])
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_one_unit_moves_values_no_farther_than_claimed(form: Form, neighbours: Neighbours) -> None:

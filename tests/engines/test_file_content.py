@@ -20,6 +20,7 @@ from discreet.engines.row_choice import normalised
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import WHITE_SPACE
 from tests.cases import try_all
+from tests.effort import some
 from tests.engines.test_ids import NOBODY, spellings
 
 CELLS = {
@@ -65,7 +66,7 @@ def test_every_form_is_recognised(tmp_path: Path) -> None:
         cells = CELLS[form]
         assert found[form.name].forms == Counter({form: len(cells)}) + Counter({Form.MISSING: rows - len(cells)})
 
-    try_all(Form, check)
+    try_all(some(Form, 2), check)
 
 
 def test_a_cell_is_not_read_exactly_where_the_engine_makes_it_missing(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_cells_are_mended(tmp_path: Path) -> None:
         with (tmp_path / "copy.csv").open(newline="") as file:
             assert [row["x"] for row in csv.DictReader(file)] == list(MENDED[mend].values())
 
-    try_all(Mend, check)
+    try_all(some(Mend, 2), check)
 
 
 def test_people_and_their_rows_are_counted(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def arguments(signature: Signature) -> tuple[Type, ...]:
     return signature.arguments + signature.arguments[-1:] * signature.variadic
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.ci
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bench", sides(PRINTERS)[:1], indirect=True)  # Spark computes many of them at once
 @pytest.mark.parametrize(
     "kinds",

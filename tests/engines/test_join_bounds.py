@@ -127,7 +127,7 @@ def rows_of() -> RelationPrinter:
     return RelationPrinter(DuckDB.dialect, stands)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_engines_agree_whoever_is_left_alone(shape: str, limits: tuple[int, int]) -> None:
@@ -140,6 +140,7 @@ def test_engines_agree_whoever_is_left_alone(shape: str, limits: tuple[int, int]
             read(seed, reading(relation, keys, limits, public_keys=((1, "s"), (2, None), (0, "t"))))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_who_is_left_out_is_within_the_limits(shape: str) -> None:
     """Brute force: rows and groups of each unit, from a reading by the unit and the keys."""

@@ -21,6 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import every
+from tests.effort import some
 from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, witnesses
 
 HOSTILE = [
@@ -170,7 +171,7 @@ def test_hostile_names_of_columns_tables_and_files(tmp_path: Path, name: str) ->
             assert answer.keys() == {(1,), (2,)}
 
 
-@every("text", [*HOSTILE, "'", "''", "\\'", "\0", "a\0b", "\u2028", "';SELECT 1;--", "$q1", "?"])
+@every("text", some([*HOSTILE, "'", "''", "\\'", "\0", "a\0b", "\u2028", "';SELECT 1;--", "$q1", "?"], 4))
 def test_hostile_literals(text: str) -> None:
     rows = [{"s": text}, {"s": "other"}]
     memory = Memory()

@@ -94,6 +94,7 @@ def test_more_weights_than_noise_is_drawn_for_are_refused_before_anything_is_pai
     model.set_params(classes=[0, 1]).plan_event(9000)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_classes(kind: type[Any]) -> None:
     X, y = simulated(6000, classes=4)

@@ -23,6 +23,7 @@ from discreet.learn.pipelines.public_steps import Column, Flow, follow
 from discreet.learn.selection.choice import predictions
 from discreet.privacy.events import Composed
 from tests.cases import every
+from tests.effort import some
 
 KINDS = ["a", "b", "c"]
 N = 300
@@ -222,6 +223,7 @@ def test_a_table_of_another_library_gives_the_same_search() -> None:
     assert np.array_equal(other.fit(TABLE, LABELS).predict(TABLE), found.predict(TABLE))
 
 
+@pytest.mark.ci
 def test_a_search_divides_its_budget_among_private_steps() -> None:
     grid = {"line__C": [0.1, 1.0], "columns__scaled__with_mean": [True]}
     found = learn.GridSearchCV(private(), grid, epsilon=6, delta=1e-5, random_state=2).fit(TABLE, LABELS)
@@ -255,7 +257,7 @@ KEPT: dict[str, Any] = {
 GIVEN: dict[str, Any] = {"numbers": TABLE[["age"]].to_numpy(), "texts": TABLE[["kind"]].to_numpy(dtype=object)}
 
 
-@every("name", KEPT)
+@every("name", some(KEPT, 4))
 def test_a_pipeline_is_kept_as_text_and_is_the_same_again(name: str) -> None:
     model, rows = KEPT[name](), GIVEN.get(name, TABLE)
     text = learn.to_json(model)

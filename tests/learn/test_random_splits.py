@@ -88,6 +88,7 @@ def test_the_count_is_released_before_anything_depends_on_it(monkeypatch: pytest
     assert len(fit(ROWS).labels_) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("trees", [None, 1, 7])
 @pytest.mark.parametrize("rows", [None, 2000])

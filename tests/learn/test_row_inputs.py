@@ -18,6 +18,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn import row_inputs
 from discreet.learn.persistence import store
 from tests.cases import every
+from tests.effort import some
 from tests.learn.specimens import SPECIMENS, Specimen
 
 NAMES = ["age", "bmi", "children"]
@@ -29,7 +30,7 @@ def outputs(model: Any, X: Any) -> list[Any]:
     return [getattr(model, name)(X) for name in names if hasattr(model, name)]
 
 
-@every("specimen", SPECIMENS)
+@every("specimen", some(SPECIMENS, 4))
 def test_sparse_rows_give_the_same_model_bit_for_bit(specimen: Specimen) -> None:
     X, y = specimen.data
     X = np.where(np.abs(X) < 0.7, 0.0, X)
@@ -49,7 +50,7 @@ def test_a_sparse_matrix_that_would_be_too_large_is_refused_with_its_size(monkey
         TREE.fit(sparse.csr_array((2, 1025)), np.zeros(2))
 
 
-@every("specimen", SPECIMENS)
+@every("specimen", some(SPECIMENS, 6))
 def test_names_of_a_table_are_kept_and_asked_for_again(specimen: Specimen) -> None:
     X, y = specimen.data
     frames: dict[Any, Any] = {pd: pd.DataFrame(X, columns=NAMES), pl: pl.DataFrame(X, schema=NAMES)}
@@ -71,7 +72,7 @@ def test_names_of_a_table_are_kept_and_asked_for_again(specimen: Specimen) -> No
             ask(X)
 
 
-@every("specimen", [one for one in SPECIMENS if "bounds" in one.make().get_params()])
+@every("specimen", some([one for one in SPECIMENS if "bounds" in one.make().get_params()], 3))
 def test_bounds_by_name_are_bounds_by_place(specimen: Specimen) -> None:
     X, y = specimen.data
     frame = pd.DataFrame(X, columns=NAMES)

@@ -132,6 +132,7 @@ def test_pure_tries_cost_three_times_one() -> None:
     assert float(few.epsilon) == pytest.approx(1.5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("tries", [None, 4])
 def test_the_winner_is_all_that_is_kept(tries: int | None) -> None:
     one = GridSearchCV(TREE, {"max_depth": [1, 2]}, epsilon=20, delta=0, tries=tries, random_state=3)

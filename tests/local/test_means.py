@@ -17,6 +17,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
+from tests.effort import some
 from tests.local.exact_laws import CLOSE, DIGITS, Law, judge_privacy, report_law
 from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
@@ -55,7 +56,7 @@ def small(kind: Callable[..., MeanOracle], epsilon: Fraction = EPSILON) -> MeanO
     return kind(epsilon=epsilon, bounds=(-2, 2), **options)
 
 
-@every("kind", KINDS)
+@every("kind", some(KINDS, 3))
 def test_reports_are_exactly_private_and_their_mean_is_the_number(kind: Callable[..., MeanOracle]) -> None:
     laws = small_laws(small(kind))
     judge_privacy(laws, EPSILON)

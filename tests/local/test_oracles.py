@@ -30,6 +30,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
+from tests.effort import some
 from tests.local.exact_laws import Law, judge_privacy, judge_support, report_law
 from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
@@ -112,7 +113,7 @@ def test_the_support_of_subsets_follows_from_their_law() -> None:
         assert abs(float(ratio.low) - math.exp(epsilon)) < 1e-9
 
 
-@every("index", range(len(SMALL)))
+@every("index", some(range(len(SMALL)), 2))
 def test_the_code_draws_its_law(index: int, bits: SeededBits) -> None:
     """Reports one by one have the law of the paths; how likely a report is tells a wrong epsilon from the right one.
 

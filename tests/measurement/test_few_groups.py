@@ -29,6 +29,7 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
 from discreet.sql.select import parse
 from tests.cases import try_all
+from tests.effort import some
 from tests.measurement.draws import modes, readings
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -124,7 +125,7 @@ CASES = [
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_the_noise_is_for_what_one_unit_can_move(sql: str) -> None:
     """No neighbour moves the inputs farther than was paid for, and some move them as far."""
-    try_all(CASES, lambda case: check(sql, *case))
+    try_all(some(CASES, 4), lambda case: check(sql, *case))
 
 
 def test_gaussian_noise_too() -> None:

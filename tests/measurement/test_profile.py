@@ -31,6 +31,7 @@ from discreet.privacy import Neighbours
 from discreet.sql.select import parse
 from tests.curator.clinic import DECLARED, TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_moves
+from tests.effort import tried
 from tests.measurement.read_once import ReadOnce
 
 EXACT = Fraction(10**9)
@@ -91,7 +92,7 @@ def sizes(rows: Sequence[Row], *keys: str) -> list[int]:
     return list(Counter(patient for patient in people if patient is not None).values())
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(
     seed=st.integers(0, 10**6),
     rows=st.integers(1, 3),
@@ -174,7 +175,7 @@ def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.Monk
         check_moves(program, one, other)
 
 
-@settings(max_examples=30)
+@tried(30)
 @given(seed=st.integers(0, 10**6), most=st.sampled_from([2, 5, 17, 70]), limit=st.integers(1, 70))
 def test_without_noise_figures_hold_the_truth_and_are_exact_at_powers_of_two(seed: int, most: int, limit: int) -> None:
     rows = visits(seed, patients=9, most=most)
@@ -192,7 +193,7 @@ def near(figure: Figure, truth: float) -> bool:
     return figure.low - 1e-3 <= truth <= figure.high + 1e-3
 
 
-@settings(max_examples=20)
+@tried(20)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 4))
 def test_without_noise_groups_and_values_are_counted(seed: int, limit: int) -> None:
     rows = visits(seed)

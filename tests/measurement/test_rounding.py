@@ -118,6 +118,7 @@ def check_table(name: str, **options: Any) -> None:
         assert holds(a, truth(true), b), (sql, a, truth(true), b)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_interval_holds_the_truth(name: str) -> None:
     check_table(name)

@@ -57,6 +57,7 @@ def chance(program: Program, threshold: Threshold) -> float:
     return float(law[away >= (threshold.smallest - threshold.size.most) * unit].sum())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("limits", [Limits(1, 1), Limits(4, 2), Limits(40, 1)], ids=str)
 @pytest.mark.parametrize("sql", [COUNT, MEAN, BOTH, PEOPLE])

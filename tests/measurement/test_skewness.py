@@ -127,6 +127,7 @@ SQL = "SELECT g, SKEWNESS(age) AS w, VARIANCE(age) AS v, AVG(age) AS m, COUNT(*)
 TRUTH = truth([float(x) for x in CLIPPED] * TIMES)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "law"),
     [
@@ -155,6 +156,7 @@ def test_coverage_notices_a_forgotten_mean(monkeypatch: pytest.MonkeyPatch) -> N
     assert hits(curator((3, 3, 5, 9) * TIMES).ask(sql, epsilon=10**4, delta=0), "w", right) < 0.5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ages", [(0, 0, 0), (0, 120), (7,), (None,), (0, 0, 120), ()], ids=str)
 def test_constants_few_values_and_nothing(ages: tuple[int | None, ...]) -> None:
     answer = curator(ages).ask("SELECT g, SKEWNESS(age) AS w, COUNT(age) AS n FROM t GROUP BY g", epsilon=4, delta=0)

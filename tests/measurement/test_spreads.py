@@ -45,6 +45,7 @@ SQL = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sql", "options", "law"),
     [
@@ -83,6 +84,7 @@ def test_coverage_notices(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     assert covered(asked()) < 0.5 - error(0.5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ages", [(0, 0, 0), (0, 120), (7,), (None,), ()], ids=str)
 def test_variances_at_the_ends_and_of_nothing(ages: tuple[int | None, ...]) -> None:
     answer = curator(ages).ask("SELECT g, VAR_POP(age) AS v, STDDEV(age) AS e FROM t GROUP BY g", epsilon=1, delta=0)

@@ -161,7 +161,7 @@ def check_all(relation: Neighbours, rows: int, law: Law, shares: Sequence[Fracti
         joint.check(law, one, other)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("relation", [ADD, SWAP])

@@ -19,6 +19,7 @@ from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 from tests.cases import every
+from tests.effort import some
 
 LAST = 2
 LAWS: tuple[Law, ...] = ("laplace", "gaussian")
@@ -61,7 +62,7 @@ def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
     return max(move(target, crowd + old, crowd + new) for old, new in pairs for crowd in CROWDS)
 
 
-@every("target", TARGETS)
+@every("target", some(TARGETS, 4))
 @every("rows", [1, 2])
 def test_one_group(target: Target, rows: int) -> None:
     check_one_group(target, rows)

@@ -134,6 +134,7 @@ def test_permute_and_flip_is_never_worse() -> None:
 
 
 # --------------------------------------------------------------------------------- the law of the code
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None:
     draws = kind(epsilon=2, sensitivity=1).choose(np.tile(SCORES, (SAMPLES, 1)), bits=bits)
@@ -142,6 +143,7 @@ def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None
         assert p_value(draws, Categorical(chances(kind, wrong))) < FALSE_ALARM
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_at_a_time_draws_the_same_law(kind: type[Selection], bits: SeededBits) -> None:
     mechanism = kind(epsilon=4, sensitivity=1)

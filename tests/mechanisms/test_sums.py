@@ -11,6 +11,7 @@ import pytest
 from discreet.errors import InternalError
 from discreet.mechanisms.sums import Floats, gaussian_reaches, laplace_reaches, laplace_sum_reach
 from tests.cases import every
+from tests.effort import some
 
 REACH = 1 << 13
 
@@ -70,7 +71,7 @@ WEIGHTS = [(1,), (3,), (1, 1), (2, -1), (1, 1, 1), (3, 2, 1), (3, 3, 1), (5, 1, 
 
 @every("outside", [0.3, 0.05, 1e-3])
 @every("weights", WEIGHTS)
-@every("scales", [(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)])
+@every("scales", some([(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)], 4))
 def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = scales[: len(weights)]
     reach = laplace_reaches(*columns(weights, used), outside)[0]
@@ -82,7 +83,7 @@ def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tupl
 
 @every("outside", [0.3, 0.05, 1e-3])
 @every("weights", WEIGHTS)
-@every("sigmas", [(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)])
+@every("sigmas", some([(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)], 4))
 def test_weighted_sums_of_gaussian_noise(sigmas: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = sigmas[: len(weights)]
     reach = gaussian_reaches(*columns(weights, used), np.array(used), outside)[0]
@@ -123,6 +124,7 @@ def test_sizes_are_relative(size: float) -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("outside", [0.3, 0.05, 1e-3, 1e-8])
 @pytest.mark.parametrize("weights", [(1,) * 4, (1,) * 12, (1, 1, 2, 2), (1, 1, 1, 2, 2, 2, 3, 3)])
 def test_sums_of_many_laplace_draws(weights: tuple[int, ...], outside: float) -> None:

@@ -21,7 +21,7 @@ LAWS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("scale", [10**18, 10**40, Fraction(10**60, 7)], ids=str)
 def test_wide_arrays_hold_python_integers(name: str, scale: Any, bits: SeededBits) -> None:

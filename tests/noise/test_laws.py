@@ -50,6 +50,7 @@ names = pytest.mark.parametrize("name", LAWS)
 scales = pytest.mark.parametrize("scale", SCALES, ids=str)
 
 
+@pytest.mark.sampled(3)
 @names
 @scales
 def test_arrays_follow_the_law(name: str, scale: Any, bits: SeededBits) -> None:
@@ -57,7 +58,7 @@ def test_arrays_follow_the_law(name: str, scale: Any, bits: SeededBits) -> None:
     judge_sample(SAMPLERS[name](scale, count, bits=bits), LAWS[name], Fraction(scale))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @names
 @pytest.mark.parametrize("scale", [1, 17, 10**6], ids=str)
 def test_scalars_follow_the_law(name: str, scale: Any, bits: SeededBits) -> None:
@@ -116,6 +117,7 @@ def test_uniform(bound: int, bits: SeededBits) -> None:
         assert np.max(draws) < bound
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(9, 10), 0.25, Fraction(10**30, 3 * 10**30 + 1)], ids=str)
 def test_rational_coins(p: Any, bits: SeededBits) -> None:
     for draws in (bernoulli(p, SCALARS, bits=bits), [bernoulli(p, bits=bits) for _ in range(SCALARS)]):
@@ -123,6 +125,7 @@ def test_rational_coins(p: Any, bits: SeededBits) -> None:
         assert p_value(draws, Bernoulli(float(p) * 0.7)) < FALSE_ALARM
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("x", [Fraction(1, 3), 1, 1.5, 0.001], ids=str)
 def test_exponential_coins(x: Any, bits: SeededBits) -> None:
     chance = float(exp_minus(Fraction(x), 60)[0])

@@ -57,6 +57,7 @@ def misses(name: str) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ELEMENTARY_RULES)
 def test_a_span_holds_every_value(name: str) -> None:
     assert not misses(name)

@@ -155,6 +155,7 @@ MORE: dict[str, set[Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("present", [False, True], ids=["with NULL", "without NULL"])
 @pytest.mark.parametrize("key", EXACT)
 def test_the_groups_are_the_image_of_what_is_declared(key: str, present: bool) -> None:

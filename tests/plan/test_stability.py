@@ -184,6 +184,7 @@ FEW = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_few_public_groups(name: str) -> None:
     """One to four groups, of which a unit may enter one to four with one to three rows each, in both relations."""

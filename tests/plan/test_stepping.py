@@ -122,6 +122,7 @@ def _near(one: Any, other: Any) -> bool:
     return bool(abs(Fraction(one) - Fraction(other)) <= Fraction(1, 10**9))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", _texts(KNOWN + ";" + UNKNOWN))
 def test_values_are_those_of_plain_sql(text: str) -> None:
     asked = parse(text.format(inner=INNER), SCHEMAS)
@@ -153,7 +154,7 @@ def held(text: str, seeds: range) -> bool:
     return True
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("text", _texts(KNOWN + ";" + UNKNOWN))
 def test_intervals_hold_whatever_the_truth_is(text: str) -> None:
     assert held(text, range(30))

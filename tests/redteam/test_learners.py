@@ -62,6 +62,7 @@ def test_the_search_for_canaries_would_find_them() -> None:
     assert WHOLE.search(f"n_samples_ = {ROWS}")
 
 
+@pytest.mark.ci
 def test_whatever_is_learned_from_rows_is_charged() -> None:
     """RT-100: scaling, components, tuning: each learner has a price before it is fitted, and the ledger takes it."""
     with same_salt():

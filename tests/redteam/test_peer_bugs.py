@@ -54,6 +54,7 @@ def test_values_that_no_band_takes_are_counted_at_a_price(sql: str, engine: Call
     assert seen.spent != "epsilon=0"
 
 
+@pytest.mark.sampled(3)
 @engines
 @pytest.mark.parametrize(
     "clamped",
@@ -94,6 +95,7 @@ def test_what_is_done_to_a_sum_does_not_make_its_noise_smaller(wrapped: str) -> 
     assert [measure.scales for measure in later.measures] == [measure.scales for measure in plain.measures]
 
 
+@pytest.mark.sampled(3)
 @engines
 @pytest.mark.parametrize("groups", [1, 2, 3, 5])
 @pytest.mark.parametrize("rows", [1, 2, 4])

@@ -136,6 +136,7 @@ def many(patient: int = 99) -> list[Row]:
     return [row(patient, ward=w, kind=f"{w}{i}", age=120, charge=1000.0) for w in "ABC" for i in range(12)]
 
 
+@pytest.mark.sampled(2)
 @engines
 @pytest.mark.parametrize("sql", COLLAPSED)
 def test_limits_hold_for_the_groups_that_are_asked_for(sql: str, engine: Callable[[], Engine]) -> None:
@@ -264,6 +265,7 @@ def check_several(sql: str, relation: Neighbours, delta: str = "0") -> None:
         assert any(isinstance(noise.release, Divided) for noise in seen.noises)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("delta", ["0", "1/100"])
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("sql", SEVERAL, ids=["all", "by ward"])

@@ -51,6 +51,7 @@ def test_one_absurd_person_changes_nothing_but_noise(engine: Callable[[], Engine
 TEXTS = [text for text in EDGES[T] if text is not None]
 
 
+@pytest.mark.sampled(3)
 @engines
 @pytest.mark.parametrize(
     "sql",
@@ -86,6 +87,7 @@ FILLED = (
 )
 
 
+@pytest.mark.sampled(3)
 @engines
 @pytest.mark.parametrize("aggregate", FILLED)
 def test_filling_missing_values_is_paid_in_noise(aggregate: str, engine: Callable[[], Engine]) -> None:

@@ -13,6 +13,7 @@ from discreet.report import charts, comparison_charts, marginal_charts, page, ti
 from discreet.report.charts import Point, Spec, at_width
 from discreet.report.render import FONT, NARROW, Scheme, chart, config, svg
 from tests.cases import every
+from tests.effort import some
 from tests.report.time_series import BUDGETS, NOW
 
 LETTER = 6.7  # pixels of an average letter of 12 pixels in fonts as wide as Arial, on the large side
@@ -106,7 +107,7 @@ def test_long_titles_of_axes_are_broken(width: int) -> None:
     assert longest * LETTER <= width
 
 
-@every("spec", [CHARTS["curves"], charts.panels([CHARTS["curves"], CHARTS["curves"]])])
+@every("spec", some([CHARTS["curves"], charts.panels([CHARTS["curves"], CHARTS["curves"]])], 6))
 def test_a_chart_in_a_notebook_has_its_long_titles_broken(spec: Spec) -> None:
     """A title that is longer than the chart stands over its edges, and what shows the picture cuts it off there."""
     shown = chart(spec).to_dict()

@@ -141,6 +141,7 @@ ASKED = "api ask, page POST /ask, wire SET, wire SELECT"
 EXPLAINED = "api explain, wire SET, wire EXPLAIN"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("operation", "mutant", "cells"),
     [

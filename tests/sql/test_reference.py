@@ -88,6 +88,7 @@ def test_examples_of_syntax_hold_their_words_and_pass(entry: Entry, asked: Curat
     assert set(entry.words) <= kinds(entry.example)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entry", [*CALLED, *accepted.TYPES], ids=lambda entry: entry.words[0])
 def test_examples_of_functions_pass_with_each_of_their_words(entry: Entry, asked: Curator) -> None:
     """Words of one meaning may stand for each other; of several meanings, the example has them all."""

@@ -34,6 +34,7 @@ def test_the_law_is_that_of_integer_noise_and_a_uniform_part() -> None:
         assert tulap.tulap_cdf(float(t), epsilon) == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("p_value", [tulap.greater, tulap.less, tulap.two_sided])
 def test_the_level_is_exact(p_value: Any) -> None:
     """P(p <= a) = a, integrated over the law of Z: the test is neither loose nor too eager."""

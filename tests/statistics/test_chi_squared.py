@@ -87,6 +87,7 @@ def independent_table(bits: SeededBits) -> Any:
     return multinomials(300, chances, 1, bits)[0].reshape(2, 3), None, 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("table", [fit_table, independent_table])
 def test_the_level_is_kept_and_the_classical_one_is_not(relation: str, table: Any) -> None:

@@ -74,6 +74,7 @@ def judged(runs: int, size: int, shift: float, **options: Any) -> tuple[float, f
     return rejected / runs, covered / runs
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_levels_and_intervals_hold(relation: str) -> None:
     """100 runs at level 0.1: 21 or more rejections has a chance of 0.001, and so has coverage of 0.87 or less."""

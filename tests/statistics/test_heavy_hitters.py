@@ -21,6 +21,7 @@ from discreet.privacy import Neighbours, events
 from discreet.statistics import PrefixTree, heavy_hitters
 from tests.cases import every
 from tests.conformance.nothing import NoBits
+from tests.effort import some
 
 WORDS = ["", "a", "ab", "abc", "b"]
 
@@ -85,7 +86,7 @@ def judge_threshold(mechanism: PrefixTree, threshold: int) -> None:
 
 @every("lengths", [(1,), (2, 4, 8, 16, 32)])
 @every("neighbours", list(Neighbours))
-@every(("epsilon", "delta"), [(1, 1e-6), ("0.1", 1e-3)])
+@every(("epsilon", "delta"), some([(1, 1e-6), ("0.1", 1e-3)], 3))
 def test_thresholds_and_prices(lengths: tuple[int, ...], **options: Any) -> None:
     mechanism = tree(lengths=lengths, **options)
     judge_threshold(mechanism, mechanism.threshold)

@@ -59,6 +59,7 @@ def overruns(first: Seen, second: Seen) -> list[float]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("centre", [0, 5000, 2**20])
 @pytest.mark.parametrize("count", [-7, 6, 400])

@@ -104,7 +104,7 @@ CASES: list[tuple[int, float, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "epsilon", "options"), CASES)
 def test_intervals_cover_and_are_short(count: int, epsilon: float, options: dict[str, Any]) -> None:
     """60 intervals: of those that cover 95 % fewer than 49 cover with a chance below 1e-4; the seeds are fixed."""

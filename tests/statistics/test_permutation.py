@@ -133,7 +133,7 @@ def test_only_the_decision_is_released() -> None:
         found.reject(0.01)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("statistic", ["mean_difference", "mmd", "hsic"])
 def test_the_level_is_kept(statistic: Any) -> None:
     """200 tests at level 1/5 with 19 permutations: between 20 and 60 rejections but for a chance below 0.001."""

@@ -27,6 +27,7 @@ from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import column
 from discreet.statistics.quantiles.points import _cells, blocks, many_points, tree_of
 from tests.cases import every
+from tests.effort import some
 from tests.statistics.recorded import BOTH, neighbouring
 from tests.statistics.test_mean import beta_sample
 
@@ -101,7 +102,7 @@ def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **b
         )
 
     found: list[float] = []
-    for extra in ([], [0.0] * 10 + [4.0] * 10, [2.0] * 20):
+    for extra in some(([0.0] * 10 + [4.0] * 10, [], [2.0] * 20), 3):
         for one, other in neighbouring(POINTS, neighbours, 1):
             # the value that differs is the last one, so the others keep their random bits
             found += [
@@ -111,6 +112,7 @@ def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **b
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     found = losses_of_trees(monkeypatch, neighbours, epsilon=2)
@@ -207,6 +209,7 @@ def test_ties_do_not_mislead_the_parts() -> None:
     assert found.value == pytest.approx([20, 50, 80], abs=1.5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("count", "options"), [(1000, {}), (3000, {"rho": 0.1}), (1500, {"neighbours": "replace"})])
 @pytest.mark.parametrize("runs", [25, pytest.param(400, marks=pytest.mark.slow)])
 def test_intervals_of_medians_cover_and_are_short(count: int, options: dict[str, Any], runs: int) -> None:

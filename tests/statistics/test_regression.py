@@ -49,7 +49,7 @@ def worst(relation: str, psi: Any, **options: Any) -> float:
     return max(found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("psi", [st.Huber(), st.Biweight(), st.Logistic(), BINARY], ids=str)
 @pytest.mark.parametrize("method", ["newton", "gradient"])
@@ -124,6 +124,7 @@ def coverage(runs: int, size: int, kind: Any, **options: Any) -> Any:
     return hits / runs
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [st.Huber(), BINARY], ids=str)
 def test_intervals_cover_the_population(kind: Any) -> None:
     """Of 120 intervals with 0.95 each, 105 or fewer (0.875) has a chance of 0.001."""

@@ -60,6 +60,7 @@ def test_test_vectors_of_trimmed_means_and_ranks() -> None:
         assert float(of_rank((1, 4, 5, 9), 10, rank, slope)) == pytest.approx(4.390493, rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("width", "n"), [(4, 1), (4, 2), (4, 3), (3, 4), (2, 4), (1, 4)])
 @pytest.mark.parametrize("beta", [Fraction(1, 20), Fraction(2, 5), Fraction(3, 2)])
 def test_all_databases_agree_with_the_definition(width: int, n: int, beta: Fraction) -> None:

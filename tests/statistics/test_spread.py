@@ -114,7 +114,7 @@ CASES: list[tuple[int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "options"), CASES)
 @pytest.mark.parametrize("runs", [20, pytest.param(400, marks=pytest.mark.slow)])
 def test_intervals_cover_and_are_short(count: int, options: dict[str, Any], runs: int) -> None:

@@ -63,6 +63,7 @@ def worst_ratio(mechanism: TreeSelection) -> Fraction:
     return worst
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("depth_odds", [1, 4])
@@ -105,6 +106,7 @@ def test_weights_of_trees_are_sums_over_all_labels() -> None:
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth_odds", [1, 4])
 def test_draws_follow_the_law(depth_odds: int) -> None:
     """Frequencies of labelled trees lie within five standard errors of their exact probabilities, on both sides."""
@@ -144,6 +146,7 @@ def test_a_prior_that_prefers_shallow_trees_leaves_a_single_label_where_trees_te
     assert single(4, signal) < 0.01
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth_odds", [1, 64])
 def test_the_best_is_not_far_above_the_chosen_one(depth_odds: int) -> None:
     counts = np.array([[[40, 2], [1, 30]], [[21, 16], [20, 16]]])

@@ -116,6 +116,7 @@ def coverage(call: Any, n: int, runs: int, target: str, epsilon: float = 1.0) ->
     return hits / runs, float(np.median(widths))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("call", [smooth_median, trimmed_mean])
 def test_intervals_cover_and_are_short(call: Any) -> None:
     """60 runs at 95 %: 51 hits or fewer have a probability of 0.4 %; widths follow the two rules of the package."""

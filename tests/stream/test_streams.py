@@ -18,6 +18,7 @@ from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
 from discreet.stream import Participation, RunningSum, SlidingWindow
 from tests.cases import every
+from tests.effort import some
 
 RHO = Budget(rho="0.5")
 PURE = Budget(epsilon=1)
@@ -33,15 +34,18 @@ def test_a_year_of_daily_totals() -> None:
 
 @every(
     ("horizon", "budget", "method"),
-    [
-        (64, RHO, "square root"),
-        (64, RHO, "optimal"),
-        (64, RHO, "bounded memory"),
-        (None, RHO, "bounded memory"),
-        (64, PURE, "tree"),
-        (None, PURE, "tree"),
-        (64, APPROX, "square root"),
-    ],
+    some(
+        [
+            (64, RHO, "square root"),
+            (64, RHO, "optimal"),
+            (64, RHO, "bounded memory"),
+            (None, RHO, "bounded memory"),
+            (64, PURE, "tree"),
+            (None, PURE, "tree"),
+            (64, APPROX, "square root"),
+        ],
+        2,
+    ),
 )
 def test_estimates_cover_the_sums(horizon: int | None, budget: Any, method: Any) -> None:
     """40 lines of 64 sums: standardised errors have mean square 1, and intervals cover.

@@ -45,6 +45,7 @@ def largest_difference(one: Fit, other: Table, sets: list[Attributes]) -> float:
     return max(float(np.abs(one.counts(s) - TOTAL * marginal(sizes, other, s)).max()) for s in sets)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entropy", [10.0, 1.0, 0.2])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_fit_is_the_minimum_over_all_joint_tables(entropy: float, seed: int) -> None:

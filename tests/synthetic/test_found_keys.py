@@ -130,6 +130,7 @@ def test_the_most_common_keys_are_kept_in_the_order_of_the_alphabet() -> None:
 # ------------------------------------------------------------------------------------------------------------ budget
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("limit", [1, 3])

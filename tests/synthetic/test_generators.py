@@ -107,6 +107,7 @@ def neighbours(frame: Frame, relation: Neighbours, limit: int, seed: int) -> Fra
     return without(frame, mine, instead)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("limit", [1, 2])
@@ -220,6 +221,7 @@ def test_a_look_that_was_not_paid_for_is_noticed(make: Make, told: str) -> None:
     assert complaint(make(epsilon=3, delta=1e-6), frame, other) == told
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", [MST, AIM])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_score_of_another_sensitivity_is_noticed(
@@ -285,6 +287,7 @@ def test_what_is_forbidden_never_occurs(make: Make) -> None:
     assert len(np.unique(codes, axis=0)) > 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [MST, AIM, AllPairs])
 def test_almost_without_noise_a_chain_is_reproduced(make: Make) -> None:
     """At a huge epsilon all pairs of a chain a - b - c come back, up to noise and the rounding of probabilities."""

@@ -159,6 +159,7 @@ def complaint(made: Generator, one: Tables, other: Tables, domain: LinkedDomain)
     return "" if json.loads(model.to_json()) == json.loads(twin.to_json()) else "models that were not released"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_one_unit_moves_both_models_no_further_than_noise_hides(make: Make, relation: Neighbours) -> None:
@@ -193,6 +194,7 @@ def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert complaint(made, one, other, domain_of()) == "more was drawn than charged"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
@@ -227,6 +229,7 @@ def test_two_models_are_one_budget_exactly(make: Make, relation: Neighbours, tex
 # ----------------------------------------------------------------------------------------------------- what it gives
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [MST, AIM, AllPairs])
 @pytest.mark.parametrize("texts", [False, True])
 def test_events_fit_whose_they_are(make: Make, texts: bool) -> None:

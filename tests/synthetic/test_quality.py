@@ -45,6 +45,7 @@ def exact(model: Model, rows: dict[str, list[Any]], pair: tuple[str, str]) -> An
     return coded.recoded(places, model.law.tree.sizes).counts(pair)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("generator", [MST, AIM, AllPairs])
 def test_intervals_hold_the_true_error(generator: type[Generator]) -> None:
     """Each with a chance of 95 %: that a fifth of 20 or more miss has a chance below 0.4 %, and seeds are fixed."""
@@ -78,6 +79,7 @@ def test_the_formulas_of_one_pair() -> None:
     assert measured.error(("a", "b"), counts, 100.0).low == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("generator", [MST, AIM, AllPairs])
 def test_without_noise_what_was_measured_is_what_is_true(generator: type[Generator]) -> None:
     rows = frame(3000)

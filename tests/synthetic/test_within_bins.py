@@ -165,6 +165,7 @@ def neighbour(table: dict[str, list[Any]], relation: Neighbours, who: int) -> di
     return {name: left[name] + instead[name] for name in left}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("limit", [1, 3])

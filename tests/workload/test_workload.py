@@ -200,6 +200,7 @@ def _errors_are_claimed(queries: Any, bits: SeededBits, runs: int) -> None:
             assert np.min(squares / (plan.variances.ravel() * 1.69)) < 1 - 5 * (kurtosis / runs) ** 0.5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", [1, 4, 9])
 def test_measured_errors_are_the_claimed_ones(place: int, bits: SeededBits) -> None:
     _errors_are_claimed(SMALL[place], bits, 250)

@@ -89,6 +89,7 @@ def test_a_mechanism_without_noise_breaks_the_bound(monkeypatch: pytest.MonkeyPa
     assert set(_above(_compared())) == {"epsilon 0.1", "epsilon 1"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_the_private_rates_are_those_of_the_law(epsilon: float) -> None:
     """One cell has values a, a, b, another b: all outcomes of the noise, weighed with their probabilities."""

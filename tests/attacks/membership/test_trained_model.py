@@ -44,6 +44,7 @@ def test_of_a_tree_that_learnt_by_heart_the_loss_tells_what_theory_says(bits: Se
     assert found.success == pytest.approx(0.5 + found.gap / 2, abs=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["loss", "likelihood_ratio"])
 def test_a_forest_gives_its_members_away_and_a_line_does_not(method: str, bits: SeededBits) -> None:
     forest = attacked(RandomForestClassifier(n_estimators=12, random_state=0), bits, method=method)
@@ -99,6 +100,7 @@ def compared(bits: SeededBits, **other: Any) -> Any:
     return membership.compare(*made(2 * HALF, bits), bounds=(-3, 3), repeats=2, bits=bits, **other)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["loss", "likelihood_ratio"])
 def test_private_models_stay_below_the_bound_and_a_tree_does_not(method: str, bits: SeededBits) -> None:
     found = compared(bits, method=method)
@@ -111,6 +113,7 @@ def test_private_models_stay_below_the_bound_and_a_tree_does_not(method: str, bi
     assert found["regularised"].gap < found.raw.gap
 
 
+@pytest.mark.ci
 def test_with_the_noise_off_a_deep_tree_breaks_the_bound(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
     # So deep that each row is nearly alone in its leaf: without noise this is learning by heart.
     honest = compared(SeededBits(1), epsilons=(0.1,), bins=16, depth=10)["epsilon 0.1"]

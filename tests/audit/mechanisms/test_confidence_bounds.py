@@ -116,6 +116,7 @@ def best_adversary(canaries: int, guesses: int, correct: int, epsilon: float, de
     return -float(solved.fun)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("canaries", "guesses"), [(1, 1), (2, 2), (3, 2), (6, 6), (10, 6), (12, 12), (40, 12)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
 def test_no_mechanism_beats_the_bound_of_one_run(canaries: int, guesses: int, epsilon: float) -> None:

@@ -84,6 +84,7 @@ def test_many_runs_refute_no_claim(specimen: Specimen) -> None:
     assert found.most > 1.5 * found.epsilon_claimed or found.mu_claimed is not None, "too few runs to refute anything"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("specimen", EXACT)
 def test_exact_laws_keep_the_claim(specimen: Specimen) -> None:
     mechanism = specimen.mechanism()
@@ -113,6 +114,7 @@ def test_noise_follows_the_law_that_was_priced(specimen: Specimen, bits: SeededB
         assert not audit.fits(draws, kind(wrong * scale), level=FALSE_ALARM).passed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("specimen", [one for one in NAMED if isinstance(built(one), Selection)])
 def test_choices_follow_the_law_that_was_written_out(specimen: Specimen, bits: SeededBits) -> None:
     """The exact law of the auditor against the code; that of a claim with four times the epsilon is refused."""

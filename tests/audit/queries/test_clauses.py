@@ -24,6 +24,7 @@ PRIVATE = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("unit", ["patient", None], ids=["patients", "rows"])
 def test_private_keys_are_paid(relation: Neighbours, unit: str | None) -> None:

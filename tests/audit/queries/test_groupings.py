@@ -35,6 +35,7 @@ def test_all_groupings_are_one_charge() -> None:
     assert all(Fraction(1, 3) < each.share <= 1 for each in found.questions)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "outputs",
     ["MAX(age) AS m, COUNT(*) AS n", "MAX(age) AS m, AVG(age) AS a, COUNT(*) AS n", "MODE(ward) AS o, COUNT(*) AS n"],

@@ -30,6 +30,7 @@ from tests.audit.held import OPTIONS, PURE, QUESTIONS, Factory, clinic
 from tests.cases import every
 from tests.curator.clinic import TYPES, visits
 from tests.curator.fuzz import question
+from tests.effort import rounds
 from tests.engines.tables import arrow
 from tests.redteam.changed import Changed
 from tests.redteam.worlds import world
@@ -41,7 +42,7 @@ COUNT, BY_WARD, SUM, MEDIAN, BY_KIND, PEOPLE = QUESTIONS
 # ------------------------------------------------------------------------------------------------------ an honest one
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("unit", ["patient", None], ids=["patients", "rows"])
 def test_an_honest_curator_passes(relation: Neighbours, unit: str | None) -> None:
@@ -65,7 +66,7 @@ def test_random_questions_on_hostile_tables(seed: int) -> None:
 
     first = factory(made.rows)
     answered = [sql for sql in asked if _explained(first, sql, given)]
-    found = audit.query(factory, answered, made.rows, delta=given, neighbours=4)
+    found = audit.query(factory, answered, made.rows, delta=given, neighbours=rounds(4, 2))
     assert len(answered) >= 3
     assert found.passed, found.summary()
 
@@ -96,7 +97,9 @@ def test_frames_and_files_are_audited_where_they_are_read(form: str, tmp_path: P
         parquet = pytest.importorskip("pyarrow.parquet")
         parquet.write_table(table, tmp_path / "visits.parquet")
         table = tmp_path / "visits.parquet"
-    found = audit.query(clinic(lambda: DuckDB(threads=1)), [COUNT, BY_WARD], table, neighbours=4, rows=60)
+    found = audit.query(
+        clinic(lambda: DuckDB(threads=1)), [COUNT, BY_WARD], table, neighbours=rounds(4, 2), rows=rounds(60, 30)
+    )
     assert found.passed, found.summary()
 
 

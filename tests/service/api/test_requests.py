@@ -116,7 +116,7 @@ def test_a_form_that_cannot_be_had_is_refused_before_anything_is_paid() -> None:
     served(test)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("error", SPECIMENS, ids=lambda error: type(error).__name__)
 def test_errors_leave_as_what_they_are(error: DiscreetError) -> None:
     async def test(made: Office) -> None:

@@ -19,6 +19,7 @@ PAGE = DOCS / "postgresql_wire.md"
 SHELL, TYPED, PSYCOPG, PANDAS = (block for block in blocks(PAGE) if block.is_run)
 
 
+@pytest.mark.ci
 def test_psql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a clinic of which nobody has asked yet; what is shown is the end of what is printed."""
     if shutil.which("psql") is None:

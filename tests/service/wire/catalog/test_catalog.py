@@ -148,6 +148,7 @@ def _query(sql: str) -> CatalogQuery:
     return CatalogQuery(sql=sql, parameters=(), facts=FACTS, settings=SETTINGS, user="ann", database="clinic")
 
 
+@pytest.mark.ci
 def test_a_query_that_takes_too_long_is_killed_and_the_next_is_answered() -> None:
     many = ", ".join(f"pg_class c{place}" for place in range(6))
     bomb = f"SELECT count(*) FROM {many} WHERE c0.oid % 7 + c1.oid % 5 + c5.oid % 3 = 2"
