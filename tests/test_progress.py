@@ -59,6 +59,7 @@ def test_stages_do_not_depend_on_the_data(tmp_path: Path, people: int) -> None:
         assert told == [*_BEFORE[:2], *_AFTER]  # from the book
 
 
+@pytest.mark.ci
 def test_fits_and_profiles_tell_their_stages(tmp_path: Path) -> None:
     asked, told = curator(tmp_path, 300), list[str]()
     learner = LogisticRegression(epsilon=1, classes=[0, 1], norm_bound=100)

@@ -90,6 +90,7 @@ def test_a_page_needs_no_more_than_it_tells_to_install(page: Path) -> None:
     assert python(_RUN.format(page=str(page)), without=without, folder=DOCS.parent) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("page", "first"), [(README, "discreet check"), (DOCS / "survey.md", "discreet survey make")])
 def test_commands_of_a_page_succeed(page: Path, first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that need no server, after the program of the page that writes their file, if any."""

@@ -89,6 +89,7 @@ def test_where_the_search_begins_does_not_matter() -> None:
     assert min(found) >= accounting.gaussian_sigma(1, "1e-5")
 
 
+@pytest.mark.ci
 def test_a_target_that_no_noise_meets() -> None:
     leak = events.Approx(1, "1e-3")
     with pytest.raises(InvalidParameter) as refused:

@@ -34,6 +34,7 @@ def check_bracket(listed: list[tuple[Event, int]], delta: float, grid: float) ->
     assert low <= ours <= high * (1 + 1e-3) + 1e-4
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("listed", LISTS, ids=range(len(LISTS)))
 def test_fixed_lists(listed: list[tuple[Event, int]]) -> None:

@@ -93,6 +93,7 @@ def test_a_private_mean_moves_like_a_mean_and_a_private_median_like_a_median(loc
     assert location.at("private median", 0) < 5
 
 
+@pytest.mark.ci
 def test_a_chart_and_a_summary_say_what_was_found(location: Robustness) -> None:
     spec = location.spec()
     assert len(spec["layer"]) >= 4

@@ -45,6 +45,7 @@ def test_a_release_is_joined_with_a_list(files: Path) -> None:
     assert not list(files.glob("*.html"))
 
 
+@pytest.mark.ci
 def test_defences_are_compared_on_a_page(files: Path) -> None:
     given = "hospital.csv", "register.csv", *ON, "--truth", "number", "--sensitive", "diagnosis"
     told = run("attack", "linkage", *given, "--compare", "--epsilon", "0.1", "--epsilon", "5", "--html", "page.html")
@@ -113,6 +114,7 @@ def test_averages_are_subtracted_and_members_recognised(files: Path) -> None:
     assert "epsilon 0.1" in run("attack", "difference", "pay.csv", "--column", "salary", "--bounds", "0", "5000").out
 
 
+@pytest.mark.ci
 def test_models_tell_their_members(files: Path) -> None:
     pytest.importorskip("sklearn")
     table = uniforms((120, 4), bits=SeededBits(3))

@@ -16,6 +16,7 @@ from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 QUICK = ("--neighbours", "2", "--rows", "30")
 
 
+@pytest.mark.ci
 def test_a_sound_table_passes_and_nothing_is_charged(clinic: Path) -> None:
     ledger = (clinic / "clinic.ledger").read_bytes()
     told = run("audit", "visits", "--sql", COUNT, "--sql", BY_WARD, *QUICK)
@@ -25,11 +26,13 @@ def test_a_sound_table_passes_and_nothing_is_charged(clinic: Path) -> None:
     assert (clinic / "clinic.ledger").read_bytes() == ledger
 
 
+@pytest.mark.ci
 def test_no_ledger_is_needed_and_none_is_made(folder: Path) -> None:
     assert run("audit", "--sql", COUNT, *QUICK).code == 0
     assert not (folder / "clinic.ledger").exists()
 
 
+@pytest.mark.ci
 def test_no_data_is_shown(clinic: Path) -> None:
     """Ids, and values that are no declarations, stand nowhere in what is printed or written."""
     page = clinic / "report.html"
@@ -39,6 +42,7 @@ def test_no_data_is_shown(clinic: Path) -> None:
         assert not [who for who in ("p7", "p11", "p119", "399.0", "10.5") if f'"{who}"' in text or f" {who}" in text]
 
 
+@pytest.mark.ci
 def test_json_and_page(clinic: Path) -> None:
     page = clinic / "report.html"
     told = run("audit", "--sql", COUNT, "--epsilon", "1/2", "--delta", "0", "--json", "--report", str(page), *QUICK)
@@ -75,6 +79,7 @@ def test_a_standard_set_of_questions(clinic: Path) -> None:
         assert any(word in sql for sql in asked), word
 
 
+@pytest.mark.ci
 def test_a_violation_ends_with_five(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measure.laplace.__func__  # type: ignore[attr-defined]
 
@@ -130,6 +135,7 @@ def test_tables_on_a_way_and_questions_about_several(folder: Path, monkeypatch: 
     assert named == ["visits", "stays", "notes"]
 
 
+@pytest.mark.ci
 def test_a_question_names_the_account_where_there_are_several(folder: Path) -> None:
     write(folder, TOML + MORE.replace('"patients"', '"guests"') + "[budgets.guests]\nepsilon = 1\n")
     told = run("audit", "--sql", COUNT, *QUICK)

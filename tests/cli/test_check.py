@@ -15,6 +15,7 @@ from discreet.presentation.inspection.file_check import WARNING
 from tests.cli.clinic import BY_WARD, CSV, TOML, run, write
 
 
+@pytest.mark.ci
 def test_from_a_file_to_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv.gz").write_bytes(gzip.compress(CSV.encode()))
@@ -49,6 +50,7 @@ def test_a_file_that_needs_mending(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run("ask", 'SELECT COUNT(*) AS n FROM kunden WHERE "Gr\u00f6\u00dfe" > 1.7', "--epsilon", "0.5").code == 0
 
 
+@pytest.mark.ci
 def test_a_mended_copy_shares_the_budget_of_its_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same people under two names must not get two budgets."""
     monkeypatch.chdir(tmp_path)
@@ -92,6 +94,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.ci
 def test_broken_content_changes_nothing_in_what_protect_and_ask_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +158,7 @@ def test_a_table_with_a_budget_of_its_own(folder: Path) -> None:
     assert run("protect").code == 0
 
 
+@pytest.mark.ci
 def test_types_of_many_columns_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody wrote the table by hand and left the types out; the command that is named adds them."""
     monkeypatch.chdir(tmp_path)

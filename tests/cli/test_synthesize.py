@@ -18,6 +18,7 @@ def told_history() -> str:
     return " ".join(run("history").out.split())
 
 
+@pytest.mark.ci
 def test_a_page_is_written_beside_the_table(clinic: Path) -> None:
     told = run(*QUICK, "--out", "fake.csv", "--report", "fake.html")
     assert told.code == 0, told.err
@@ -92,6 +93,7 @@ def test_a_file_that_declares_something_else_is_refused(clinic: Path, declared: 
     assert (told.code, "unknown_keys = 100" in " ".join(told.err.split())) == (2, True)
 
 
+@pytest.mark.ci
 def test_people_and_their_events_are_written_together(clinic: Path) -> None:
     declared = (clinic / "discreet.toml").read_text(encoding="utf-8")
     rows = "".join(f"p{n},{'FM'[n % 2]}\n" for n in range(120))

@@ -101,6 +101,7 @@ def test_the_question_is_sql(plain: dict[str, duckdb.DuckDBPyConnection]) -> Non
     try_all(some(REALISTIC, 2), check_sql)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("world", WORLDS)
 def test_engines_agree(world: str) -> None:

@@ -93,6 +93,7 @@ def test_a_chart_says_what_was_left_out() -> None:
     assert "title" not in str(answer(ROW, coverage=None).chart().to_dict()["vconcat"][0].keys())
 
 
+@pytest.mark.ci
 def test_a_chart_needs_no_network(tmp_path: Path) -> None:
     drawn = answer(ROW, EMPTY).chart()
     shown = drawn._repr_mimebundle_()

@@ -278,6 +278,7 @@ def stop(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_batch_that_is_stopped_anywhere_goes_on_under_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped before each thing that is kept and after it: what is kept stays, one charge, the same answers again."""

@@ -104,6 +104,7 @@ def rich() -> tuple[Curator, duckdb.DuckDBPyConnection]:
     return riches()
 
 
+@pytest.mark.ci
 def test_answers_are_those_of_plain_sql(rich: tuple[Curator, duckdb.DuckDBPyConnection]) -> None:
     try_all(some(QUESTIONS, 3), lambda sql: check_plain(sql, *rich))
 

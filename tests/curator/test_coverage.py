@@ -89,6 +89,7 @@ EVERYTHING = "SELECT g, COUNT(*) AS n, COUNT(age) AS k, SUM(age) AS s, AVG(age) 
 SHARED = "SELECT g, COUNT(*) AS n, AVG(age) AS m, AVG(one) AS o, AVG(2 * age) AS d FROM t GROUP BY g"
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("sql", "options", "law"),
@@ -120,6 +121,7 @@ def test_means_at_the_ends_and_of_nothing(ages: tuple[int | None, ...]) -> None:
         assert hits(answer, "m", ages[0]) >= 0.95 - error(0.95)
 
 
+@pytest.mark.ci
 def test_ratios_of_aggregates_cover_too() -> None:
     """Each part has half of the risk, so the whole has at most all of it."""
     answer = curator(AGES * TIMES).ask("SELECT g, SUM(age) / COUNT(*) AS r FROM t GROUP BY g", epsilon=1, delta=0)

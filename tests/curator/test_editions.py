@@ -65,6 +65,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.ci
 def test_a_release_stays_what_it_was(tmp_path: Path) -> None:
     """Its groups, numbers and intervals, for nothing; a larger budget buys a release with less noise."""
     with as_before():

@@ -172,6 +172,7 @@ def outcomes(seed: int, depth: int, rounds: int) -> Counter[str]:
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_simple_expressions_in_every_aggregate(seed: int) -> None:

@@ -115,6 +115,7 @@ def test_a_mutant_without_the_limit_of_a_person_is_seen(tmp_path: Path) -> None:
     assert found[0] - found[1] == 3
 
 
+@pytest.mark.ci
 def test_a_file_that_cannot_be_read_is_a_row_like_any_other(tmp_path: Path) -> None:
     """Same shape, same event, same charge: with a whole file, a spoiled one, one that vanished, and one of a GiB."""
     models = []

@@ -221,6 +221,7 @@ def test_a_seed_in_a_step_is_refused_where_somebody_is_protected(tmp_path: Path)
         )
 
 
+@pytest.mark.ci
 def test_a_pipeline_travels_as_a_document() -> None:
     """What a client sends to a service, and what comes back: the learner, the plan of its fit, the model."""
     curator, fresh = curated(60), policies(20).drop(columns="costly")

@@ -237,6 +237,7 @@ def test_mutant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     noticed()
 
 
+@pytest.mark.ci
 def test_mutant_gaussian_noise_a_tenth_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measure.gaussian.__func__  # type: ignore[attr-defined]
 
@@ -304,6 +305,7 @@ class Fragile(Watched):
         return found
 
 
+@pytest.mark.ci
 def test_mutant_an_error_that_depends_on_data() -> None:
     noticed(Fragile)
 

@@ -142,6 +142,7 @@ WORDS = (
 )
 
 
+@pytest.mark.ci
 def test_every_kind_of_question_is_asked() -> None:
     asked = [(world, one) for world, questions in places(range(FIRST)) for one in questions]
     for word in WORDS:
@@ -255,6 +256,7 @@ def across_people(applies: Callable[[Any], bool]) -> Callable[[Gather], Gather]:
     return mutant
 
 
+@pytest.mark.ci
 def test_mutant_a_join_without_the_unit() -> None:
     with replaced(Join, across_people(lambda _: True)):
         noticed(lambda world, sql: world.family is SHOP and " JOIN " in sql)
@@ -281,6 +283,7 @@ def test_mutant_not_in_over_other_peoples_rows() -> None:
         noticed(along_links("NOT (EXISTS|IN)"), first=4 * FIRST)
 
 
+@pytest.mark.ci
 def test_mutant_in_inside_an_expression_over_other_peoples_rows() -> None:
     with replaced(Marked, across_people(lambda _: True)):
         linked = along_links("(EXISTS|IN)")
@@ -317,6 +320,7 @@ def test_mutant_a_fold_over_everybody() -> None:
         noticed(lambda _, sql: "AS c0 FROM" in sql and ("MAX(a" in sql or "MIN(a" in sql or "COUNT(a" in sql))
 
 
+@pytest.mark.ci
 def test_mutant_a_window_over_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     right = places_module.places
 
@@ -400,6 +404,7 @@ def test_mutant_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 RANKED = ("MEDIAN", "QUANTILE", "MIN(", "MAX(")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("law", ["l1", "l2_squared"])
 def test_mutant_ranks_are_paid_for_one_row(monkeypatch: pytest.MonkeyPatch, law: str) -> None:
     right = getattr(Target, law)

@@ -134,6 +134,7 @@ def test_neighbours_differ_by_noise_alone_at_length(start: int) -> None:
     assert seen["bound"] > BATCH
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("small")
 def test_neighbours_on_duckdb_differ_by_noise_alone() -> None:
     check_answered(judge(range(2), duckdb))
@@ -153,6 +154,7 @@ def test_neighbours_on_postgres_differ_by_noise_alone(start: int, postgres_table
     check_answered(judge(range(start, start + BATCH), lambda: Watched(PostgresOfRows(postgres_tables))))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("small")
 def test_engines_keep_the_same_rows(postgres_tables: PostgresTables) -> None:
     check_engines(range(SAME_WORLD), postgres_tables)
@@ -375,6 +377,7 @@ def test_mutant_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         judge(range(4 * QUICK))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("small")
 def test_mutant_a_cut_of_everybody_together() -> None:
     """Whoever comes takes others' places."""
@@ -414,6 +417,7 @@ def test_mutant_a_cut_of_rows_that_are_only_looked_for(monkeypatch: pytest.Monke
         test_sides_that_answer_whether_there_is_a_row_are_whole()
 
 
+@pytest.mark.ci
 def test_mutant_sides_that_choose_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     right = join_rows.with_cuts
 

@@ -83,6 +83,7 @@ def test_it_gets_an_anchor_by_one_entry(path: Path, tmp_path: Path, engine: Hook
         Curator(path, anchor=tmp_path / "anchor")
 
 
+@pytest.mark.ci
 def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooked) -> None:
     """Also those with a key, and those that follow from others; nothing is read, and nothing is written.
 

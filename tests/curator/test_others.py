@@ -151,6 +151,7 @@ def excess(scale: Fraction, smallest: int, rows: int, epsilon: float) -> float:
     return found
 
 
+@pytest.mark.ci
 def test_the_exact_law_of_one_group_and_the_rest() -> None:
     """By the probabilities of all answers: what is charged is enough, and no smaller scale is."""
     declared = schema(unit=None, limits=Limits(), neighbours=ADD)
@@ -243,6 +244,7 @@ def test_a_list_in_the_question_is_public() -> None:
     assert sum(row["n"] for row in answer) == 2000
 
 
+@pytest.mark.ci
 def test_the_interval_holds_what_is_not_shown() -> None:
     """400 releases with small groups that come and go: at most 5% miss, and four standard errors more."""
     declared = schema(unit=None, limits=Limits(), neighbours=ADD)

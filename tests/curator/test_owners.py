@@ -246,6 +246,7 @@ def curator(engine: Any = None, **options: Any) -> Curator:
     return made
 
 
+@pytest.mark.ci
 def test_tables_on_a_way_share_one_account() -> None:
     made = curator()
     answer = made.ask("SELECT COUNT(*) AS n FROM items", epsilon="0.25")

@@ -137,6 +137,7 @@ PRIVATE = (
 )
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 def test_one_person_moves_no_input_farther_than_charged(relation: Neighbours) -> None:

@@ -485,6 +485,7 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
     assert abs(share - p) <= 4 * math.sqrt(p * (1 - p) / GROUPS)
 
 
+@pytest.mark.ci
 def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -> None:
     """At most one histogram in a thousand: 8 or more of 600 have a chance below comb(600, 8) / 1000^8 < 4e-7."""
     probe = BoundsProbe(curator([])._catalog.schemas, "visits", "charge", "salt")

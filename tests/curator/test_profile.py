@@ -68,6 +68,7 @@ def clinics(folder: Path, seeds: range, **declared: Any) -> Iterator[Curator]:
         yield clinic(copied, engine=engine, bits=SeededBits(seed), **declared)
 
 
+@pytest.mark.ci
 def test_a_profile_is_paid_once_and_kept() -> None:
     curator = clinic()
     bought = curator.profile("visits", epsilon=5)
@@ -170,6 +171,7 @@ def test_a_profile_is_bought_alone_for_an_answer_that_is_kept() -> None:
     assert str(curator.budget("visits").spent) == "epsilon=4"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("option", ["profile", "coverage"])
 def test_a_charge_of_both_that_was_stopped_is_run_again_for_what_it_was_made_for(tmp_path: Path, option: str) -> None:
     """Wherever it stops: before the profile, between the two, and after."""

@@ -147,6 +147,7 @@ def test_every_row_within_its_declarations_has_one_of_the_values(key: str) -> No
             assert evaluate(expression, row) in listed
 
 
+@pytest.mark.ci
 def test_engines_agree() -> None:
     memory, found = Memory(), rows(5, 60)
     memory.register("visits", found, TYPES)

@@ -99,6 +99,7 @@ def test_public_tables_give_keys_whatever_they_hold(tmp_path: Path) -> None:
     assert {row["x"] for row in answer} == meant
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "name", ["parquet ms utc=False statistics=False", pytest.param("pandas objects", marks=pytest.mark.slow)]
 )

@@ -78,6 +78,7 @@ def test_nothing_is_read_spent_or_written() -> None:
     assert not curator.ask(BY_WARD, epsilon=0.5).replayed  # a rehearsal is no release
 
 
+@pytest.mark.ci
 def test_rehearsals_do_not_depend_on_data() -> None:
     other = [{**row, "age": 7, "town": "Z"} for row in ROWS[:3]]
     for sql in QUESTIONS:
@@ -85,6 +86,7 @@ def test_rehearsals_do_not_depend_on_data() -> None:
         assert one.records == two.records == people([]).rehearse(sql).records
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", ["1", "0.1", "0.001"])
 @pytest.mark.parametrize("limits", [Limits(1, 1), Limits(5, 20)])

@@ -76,6 +76,7 @@ def _curator(rows: Any, *, engine: Any = Memory, neighbours: Any = None, **decla
     return made
 
 
+@pytest.mark.ci
 def test_without_noise_it_is_plain_sql_on_both_engines() -> None:
     plain = duckdb.connect()
     for name, rows in (("visits", VISITS), ("wards", WARDS), ("sites", SITES)):
@@ -96,6 +97,7 @@ def test_without_noise_it_is_plain_sql_on_both_engines() -> None:
         curator.close()
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 def test_one_row_moves_no_input_farther_than_charged(relation: Neighbours) -> None:
@@ -112,6 +114,7 @@ def test_one_row_moves_no_input_farther_than_charged(relation: Neighbours) -> No
     assert found.passed, found.summary()
 
 
+@pytest.mark.ci
 def test_mutant_a_row_takes_all_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relations, "_smallest", lambda rows: rows)
     with pytest.raises(AssertionError):

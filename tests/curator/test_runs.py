@@ -201,6 +201,7 @@ def test_a_charge_is_run_three_times_and_the_fourth_is_refused(verb: PaidVerb) -
         curator.verify()
 
 
+@pytest.mark.ci
 def test_sixty_stops_are_three_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one charge there are three draws, however often it is asked for again, also by a new process."""
     verb, choose, chosen = BY_NAME["synthesize by mst"], MeasurementLog.choose, list[int]()

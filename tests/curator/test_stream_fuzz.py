@@ -20,6 +20,7 @@ from tests.redteam.salts import same_salt
 ALL, PAIRS = 400, 1000
 
 
+@pytest.mark.ci
 def test_no_unit_moves_a_stream_farther_than_was_paid() -> None:
     found = check_paid(range(5))
     assert len(found) > 10

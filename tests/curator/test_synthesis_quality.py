@@ -29,6 +29,7 @@ def opened(folder: Path, engine: Spy | None = None) -> Curator:
 # -------------------------------------------------------------------------------------------------------------- page
 
 
+@pytest.mark.ci
 def test_a_replayed_table_has_the_same_page_and_nothing_is_read_or_spent_for_it(tmp_path: Path) -> None:
     spy = Spy()
     with opened(tmp_path, spy) as curator:

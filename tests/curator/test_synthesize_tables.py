@@ -115,6 +115,7 @@ def test_two_tables_are_made_for_one_charge_and_given_again_for_nothing(generato
         assert first.equals(same.sample(50, random_state=1)[0])
 
 
+@pytest.mark.ci
 def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def test_events_fit_whose_they_are(generator: str) -> None:
     assert abs(found.events.num_rows / found.people.num_rows - 1.5) < 0.1
 
 
+@pytest.mark.ci
 def test_another_order_limit_or_domain_is_another_pair_of_tables() -> None:
     made = curator()
     first = made.synthesize_tables("people", "visits", **QUICK)

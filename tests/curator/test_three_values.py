@@ -100,6 +100,7 @@ def _compare(sql: str, curator: Curator, plain: duckdb.DuckDBPyConnection) -> No
     assert tuple(row[name] for name in names) == found.fetchone()
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_answers_are_those_of_plain_sql_where_anything_is_null(engine: str, plain: duckdb.DuckDBPyConnection) -> None:

@@ -81,6 +81,7 @@ GROUPS = 400
 MOST = float(RISK) + 4 * math.sqrt(float(RISK) / GROUPS)
 
 
+@pytest.mark.ci
 def test_intervals_hold_the_truth() -> None:
     """Many equal groups of few people: each is drawn by itself."""
     moments = [START + dt.timedelta(hours=61 * i, seconds=i) for i in range(40)]

@@ -74,6 +74,7 @@ def test_sums_over_groups_cover_as_the_law_of_their_noise_says(text: str, confid
     assert p - slack <= hits(answer, LAWFUL[text]) <= p + slack + 0.06
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", CAUTIOUS)
 def test_other_intervals_cover_at_least(text: str) -> None:
@@ -89,6 +90,7 @@ def test_noise_of_a_sum_taken_for_that_of_one_group_is_caught(monkeypatch: pytes
     assert hits(answer, TOTAL) < 0.9 - 4 * math.sqrt(0.9 * 0.1 / GROUPS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("epsilon", "delta"), [("2", "0"), ("2", "1e-6")])
 def test_the_sum_over_many_groups_is_told_by_the_root_of_their_number(epsilon: str, delta: str) -> None:
     """2000 draws of a variance below 2 / 2^2: four standard deviations are 126, the sum of intervals is over 2000."""

@@ -62,6 +62,7 @@ def test_two_processes_spend_exactly_the_budget(tmp_path: Path, monkeypatch: pyt
     assert check(path, answered, monkeypatch) == len(answered) == len(set(answered)) == CAP
 
 
+@pytest.mark.ci
 def test_kills_while_bounds_are_found_lose_nothing_that_was_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_kills_while_bounds_are_found_lose_nothing_that_was_answered(
         assert curator.verify() == head
 
 
+@pytest.mark.ci
 def test_a_kill_between_charge_and_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "book"
     assert run("vanish", path) == []
@@ -145,6 +147,7 @@ def killed(path: Path, runs: int, seed: int, patch: pytest.MonkeyPatch) -> None:
     assert answered
 
 
+@pytest.mark.ci
 def test_kills_lose_no_charge_and_leave_no_answer_unpaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed(tmp_path / "book", rounds(16, 5), 1, monkeypatch)
 

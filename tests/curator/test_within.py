@@ -242,6 +242,7 @@ def test_numbers_are_as_near_as_asked(sql: str, within: int, before: str | None,
     assert missed(sql, within, bits, before=before) < most(RUNS)
 
 
+@pytest.mark.ci
 def test_counts_are_as_near_as_asked(bits: SeededBits) -> None:
     assert missed(COUNT, 10, bits, runs=100) < most(100)
 

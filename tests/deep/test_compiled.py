@@ -84,6 +84,7 @@ def test_the_whole_compiler() -> None:
         agree(one, gradients(model, x).clipped_sum(CLIP))
 
 
+@pytest.mark.ci
 def test_batches_of_many_sizes_are_few_graphs() -> None:
     model = seeded(lambda: Summed(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)))
     sums(torch.compile(model, backend=BACKEND), [values((size, 4)) for size in (3, 3, 4, 5, 6, 7, 8, 9)])
@@ -153,6 +154,7 @@ def handed(model: nn.Module, called: Callable[[Tensor], Tensor], **changed: Any)
     return told(lambda: train(model, called, **changed), [np.zeros(size)] * 3)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("physical", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_what_meets_the_noise_is_the_same(physical: int) -> None:
     models = [seeded(lambda: Summed(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))) for _ in range(2)]

@@ -47,6 +47,7 @@ def charges(curator: Curator) -> int:
     return sum(entry.kind == "charge" for entry in curator.history("visits"))
 
 
+@pytest.mark.ci
 def test_a_fit_is_planned_paid_read_and_given_again_for_nothing(tmp_path: Path) -> None:
     curator, spy = spied()
     plan = curator.plan_fit(network(), WARD, target="ward")
@@ -105,6 +106,7 @@ def test_a_budget_without_a_delta_pays_every_step_or_nothing() -> None:
     assert model.cost_.rho == event.count / (2 * event.event.event.noise_multiplier**2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("batch_size", [1, 50])
 def test_a_charge_is_never_less_than_what_is_released(batch_size: int) -> None:
     """Whichever of the two descriptions is charged, the event keeps to it."""
@@ -140,6 +142,7 @@ def _given(rows: Any, rows_per_unit: int) -> Any:
     return given
 
 
+@pytest.mark.ci
 def test_one_person_moves_the_sums_no_more_than_the_charge_says() -> None:
     """Every row is in the only batch, and goes through the network alone."""
     rows = visits(1, patients=6)
@@ -257,6 +260,7 @@ def test_a_fit_that_was_stopped_is_fitted_when_it_is_asked_again() -> None:
     assert (spy.reads, charges(curator), model.replayed_) == (2, 1, False)
 
 
+@pytest.mark.ci
 def test_a_rehearsal_is_one_step() -> None:
     curator, _ = spied()
     seen = told(lambda: curator.plan_fit(network(epochs=50), WARD, target="ward"))

@@ -84,6 +84,7 @@ def test_scikit_learn_accepts_it(kind: str, excused: Any) -> None:
     assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(excused) & known
 
 
+@pytest.mark.ci
 @each
 def test_a_constructor_only_stores_and_a_fit_changes_no_parameter(kind: str) -> None:
     model = made(kind)
@@ -99,6 +100,7 @@ def test_a_constructor_only_stores_and_a_fit_changes_no_parameter(kind: str) -> 
     assert not hasattr(clone(model), "event_")
 
 
+@pytest.mark.ci
 @each
 def test_what_was_planned_is_what_was_released(kind: str) -> None:
     model = made(kind, epsilon=2.0)
@@ -111,6 +113,7 @@ def test_what_was_planned_is_what_was_released(kind: str) -> None:
     assert planned.count == 4
 
 
+@pytest.mark.ci
 @each
 def test_the_event_is_what_meets_the_noise(kind: str) -> None:
     """Four steps on halves of the rows; every sum has one deviation, and the event tells the same."""
@@ -148,6 +151,7 @@ def test_one_row_moves_no_more_than_the_event_says(kind: str, row: list[float]) 
     assert max(found) > most / 100  # the test would see more
 
 
+@pytest.mark.ci
 def test_a_mutant_that_does_not_clip_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def unclipped(self: PerExampleGradients, clip: Any) -> dict[str, Tensor]:
         del clip
@@ -182,6 +186,7 @@ class Keeping(nn.Module):
         return self.layer(x)
 
 
+@pytest.mark.ci
 def test_a_network_that_keeps_rows_releases_none() -> None:
     with pytest.raises(InvalidParameter, match="to keep nothing from batch to batch"):
         fitted("Classifier", model=Keeping, epochs=10)

@@ -72,6 +72,7 @@ def gradients_of_kernels(case: tuple[Any, ...], a: Tensor) -> tuple[Tensor, Tens
     return e, torch.stack(norms)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("layout", FORMATS)
 @pytest.mark.parametrize("case", CONVOLUTIONS)
@@ -97,6 +98,7 @@ def test_scales_of_rows(centred: bool) -> None:
     assert near(shift, e.sum(1))
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("layout", FORMATS)
 @pytest.mark.parametrize("size", [(5, 7), (50, 60)])  # a group that one program holds, and one that it does not

@@ -330,6 +330,7 @@ def test_a_parameter_that_the_losses_use_is_refused() -> None:
         run(Case(Warm, warmed))
 
 
+@pytest.mark.ci
 def test_mutant_outputs_that_share_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient of a cell's memory then counts what its output gets, once more: 12 % of the norm."""
     honest = Recorder.watch
@@ -525,6 +526,7 @@ def test_mutant_parameters_past_their_layer(monkeypatch: pytest.MonkeyPatch) -> 
     assert not is_refused(Case(mlp, penalised))
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")
 def test_parts_of_a_state_of_layers_first_are_not_taken_for_examples() -> None:
     """Five layers, and five examples: states of a recurrent layer have layers first."""

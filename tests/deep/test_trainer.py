@@ -448,6 +448,7 @@ def test_two_loops_at_once_are_refused() -> None:
 # ---------------------------------------------------------------------------------------------------- checkpoints
 
 
+@pytest.mark.ci
 def test_a_killed_run_goes_on_and_counts_every_step(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
     options: dict[str, Any] = {"size": 20, "epochs": 5, "checkpoint": path, "save_every": 3}

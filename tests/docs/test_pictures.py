@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from docs.generators import composition_picture, question_picture, reconstruction_picture
 from docs.site.navigation import DOCS
 from tests.cases import every
@@ -33,6 +35,7 @@ def test_the_ratio_is_that_of_the_guidelines() -> None:
     assert round(contrast("#767676", "#ffffff"), 2) == 4.54
 
 
+@pytest.mark.ci
 @every("module", PICTURES)
 def test_a_picture_is_what_is_drawn(module: ModuleType) -> None:
     assert module.PICTURE.read_text("utf-8") == module.picture()

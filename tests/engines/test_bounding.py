@@ -79,6 +79,7 @@ def table(units: int, rows: int, groups: int) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.ci
 def test_every_engine_keeps_the_same_rows(bench: Bench) -> None:
     """A salt is a few numbers in the statement: for others, one way of storing tables is as good as another."""
     bench.load(table(13, 300, 11), COLUMNS)
@@ -130,6 +131,7 @@ def test_limits_that_bind_for_most(bench: Bench) -> None:
     try_all([(1, 1), (3, 1), (3, 4), (16, 2), (17, 1), (39, 2)], check_limits)
 
 
+@pytest.mark.ci
 def test_many_terms_are_added_up_row_by_row(bench: Bench) -> None:
     """More than are added up pair by pair, with groups and rows beyond the limits; the last one tells rows apart."""
     bench.load([{**row, "x": None if i % 4 == 0 else i / 2} for i, row in enumerate(crowd())], COLUMNS)
@@ -206,6 +208,7 @@ def test_units_and_keys_of_every_type(bench: Bench, kind: Type) -> None:
     assert 0 < sum(numbers[1] for numbers in answer.values()) <= units * min(2, len(values))
 
 
+@pytest.mark.ci
 def test_rows_are_ordered_by_what_they_add(bench: Bench) -> None:
     columns = {"u": N, "n": N, "x": F, "s": T}
     values = [(n, x, s) for n in EDGES[N][:5] for x in EDGES[F][:4] for s in (None, "a", "b")]
@@ -348,6 +351,7 @@ def test_groups_that_share_a_rank_are_told_apart_by_their_keys(bench: Bench, gro
     assert sum(numbers[1] for numbers in answer.values()) == 3 * groups + min(groups, 4)
 
 
+@pytest.mark.ci
 def test_texts_of_one_digest_are_told_apart_by_their_letters(bench: Bench) -> None:
     seen: dict[str, str] = {}
     pairs = [(seen.setdefault(digest(text)[:7], text), text) for text in map(str, range(60_000))]

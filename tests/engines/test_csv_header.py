@@ -87,6 +87,7 @@ def test_headers_are_as_in_python(tmp_path: Path) -> None:
     _in_turn(tmp_path, READ, check)
 
 
+@pytest.mark.ci
 def test_headers_are_as_in_duckdb(tmp_path: Path) -> None:
     def check(path: Path) -> None:
         found = read_header(path)
@@ -111,6 +112,7 @@ def test_rows_begin_after_the_header(tmp_path: Path) -> None:
     _in_turn(tmp_path, READ, check)
 
 
+@pytest.mark.ci
 def test_what_is_no_header_is_refused(tmp_path: Path) -> None:
     def check(path: Path) -> None:
         with pytest.raises(InvalidParameter, match="to hold the names of columns"):
@@ -141,6 +143,7 @@ def test_names_are_mended(tmp_path: Path, name: str) -> None:
         assert curator.ask(f"SELECT SUM({asked}) AS s FROM t", epsilon=10**6)[0]["s"] == 5
 
 
+@pytest.mark.ci
 def test_a_wide_file_keeps_all_its_columns(tmp_path: Path) -> None:
     """Eighteen of thirty were shown, and written, where the nineteenth name had a line break in it."""
     names = [f"column {place}" for place in range(30)]

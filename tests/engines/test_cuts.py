@@ -113,6 +113,7 @@ def memory_of(seed: int, *, turned: bool = False) -> Memory:
     return engine
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_engines_keep_the_same_rows(bench: Bench, shape: str) -> None:
@@ -167,6 +168,7 @@ def matched(*, by: bool) -> tuple[int, int]:
     return engine.read(reading(both)).get((), (0,))[0], sides[0]
 
 
+@pytest.mark.ci
 def test_rows_that_match_are_kept_together() -> None:
     """A tenth of 100 matching values is in the first 1,000 of 10,000 ranks on both sides, which are the same ranks.
 

@@ -59,6 +59,7 @@ def test_values_are_told_apart_as_keys_are(bench: Bench) -> None:
     assert bench.agreed(Reading(table="t", bounding=bounding(), statistics=(twice,))) == {(): (15,)}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", [N, F], ids=lambda kind: kind.value)
 def test_different_values_are_added_up_once(bench: Bench, kind: Type) -> None:
     """Of terms, which are clipped and on their grid: a value beyond a bound is that bound."""
@@ -212,6 +213,7 @@ def differs() -> bool:
         return engine.read(ASKED) != referee.read(ASKED)
 
 
+@pytest.mark.ci
 def test_mutants_in_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows beyond the limits that are counted still, and values of people that are counted one by one."""
     assert not differs()

@@ -35,6 +35,7 @@ def random_values(count: int) -> list[float]:
     return [math.ldexp((-1) ** (d & 1) * (1 + (d >> 12) / 2**52), (d >> 1) % 16 - 10) for d in draws]
 
 
+@pytest.mark.ci
 def test_engines_are_one_step_apart_at_most() -> None:
     """Random arguments, each with the next; where results differ they are neighbours on the grid, and few are."""
     values = random_values(1000)
@@ -87,6 +88,7 @@ def results(connection: duckdb.DuckDBPyConnection, template: Template, layout: s
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_result_depends_on_its_row_alone(tmp_path: Path, threads: int) -> None:

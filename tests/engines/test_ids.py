@@ -208,6 +208,7 @@ def sequences(bits: SeededBits, count: int) -> list[str]:
     return ["".join(next(found) for _ in range(length)) for length in lengths]
 
 
+@pytest.mark.ci
 def test_active_characters_are_read_alike(bits: SeededBits) -> None:
     points = active()
     check_agreement([*points, *(f"e{c}" for c in points), *(f"{c}\u0301" for c in points)])

@@ -182,6 +182,7 @@ def test_what_no_count_of_sides_can_tell_is_looked_at_as_a_whole() -> None:
     read(0, replace(asked, bounding=others))
 
 
+@pytest.mark.ci
 def test_conditions_that_double_are_left_out_of_the_count() -> None:
     doubled: Relation = BOTH
     for _ in range(40):

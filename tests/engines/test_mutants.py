@@ -95,6 +95,7 @@ def without(unit: int | None) -> DuckDB:
     return engine
 
 
+@pytest.mark.ci
 def test_nobody_moves_too_far() -> None:
     assert not somebody_moves_too_far()
 

@@ -189,6 +189,7 @@ TABLE = {"patient": "text", "ward": "text", "charge": "float8", "note": "text"}
 PEOPLE = [{"patient": f"p{i % 9}", "ward": CANARY if i == 7 else "A", "charge": i, "note": CANARY} for i in range(40)]
 
 
+@pytest.mark.ci
 def test_the_role_reads_its_columns_and_nothing_is_logged() -> None:
     """Servers that log everything, and what failed: neither questions nor data are in the log."""
     try:

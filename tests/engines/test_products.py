@@ -24,6 +24,7 @@ CUBE = replace(X, kind="product", factor=replace(X, kind="product", factor=X), t
 MIXED = replace(CROSS, factor=replace(Y, kind="product", factor=X))
 
 
+@pytest.mark.ci
 def test_products_of_edges(bench: Bench) -> None:
     pairs = [(x, y) for x in EDGES[N] for y in EDGES[F]]
     bench.load([{"u": i % 5, "g": i % 2, "x": x, "y": y} for i, (x, y) in enumerate(pairs)], TYPES)

@@ -41,6 +41,7 @@ def counts(answer: Groups) -> dict[Any, Counter[int]]:
 LIMITS = [None, (1, 1), (1, 3), (3, 1), (2, 2), (17, 2), (10**9, 10**9)]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [table(13, 150, 11), crowd()[:400], []], ids=["table", "crowd", "nothing"])
 @pytest.mark.parametrize("shift", [0, pytest.param(3, marks=pytest.mark.slow)])

@@ -90,12 +90,14 @@ def largest_verdict(neighbours: str) -> tuple[float, float]:
     return worst, allowed
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("neighbours", ["add_remove", pytest.param("replace", marks=pytest.mark.slow)])
 def test_a_row_moves_the_verdict_by_no_more_than_is_told(neighbours: str) -> None:
     worst, allowed = largest_verdict(neighbours)
     assert 0 < worst <= allowed
 
 
+@pytest.mark.ci
 def test_a_verdict_that_counts_rows_double_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto_classifier, "Laplace", partial(_halved, Laplace))
     worst, allowed = largest_verdict("add_remove")

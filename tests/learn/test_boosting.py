@@ -131,6 +131,7 @@ def test_more_budget_predicts_better() -> None:
     assert scores[2] > 0.95
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_the_number_of_rows_and_their_cells_move_by_their_sensitivity(neighbours: str) -> None:

@@ -42,12 +42,14 @@ def worst(neighbours: str) -> Fraction:
     return max(squares)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_no_row_moves_the_comparison_by_more_than_its_sensitivity(neighbours: str) -> None:
     assert Fraction(99, 100) < worst(neighbours) <= 1
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_a_comparison_that_counts_rows_twice_is_noticed(monkeypatch: pytest.MonkeyPatch, neighbours: str) -> None:

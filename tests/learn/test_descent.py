@@ -125,6 +125,7 @@ def test_however_many_gaussian_steps_are_chosen_their_mu_is_within_the_event(cou
     assert STEPS <= made.steps <= MORE_STEPS
 
 
+@pytest.mark.ci
 def test_the_deviation_of_noise_is_what_mechanisms_draw() -> None:
     for part in (Spending.of(1), Spending.of(1, 1e-6)):
         noise = VectorNoise(part=part)

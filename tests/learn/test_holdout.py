@@ -39,6 +39,7 @@ def test_the_price_is_that_of_two_releases_for_each_answer() -> None:
     assert holdout.spent(delta=1e-6).epsilon < simple  # their laws cost less than any conversion
 
 
+@pytest.mark.ci
 def test_a_target_is_met_and_not_missed_by_far() -> None:
     target = Holdout(10_000, budget=20, epsilon=1, delta=1e-6)
     assert 0.99 < float(target.spent(delta=1e-6).epsilon) <= 1
@@ -155,6 +156,7 @@ def test_the_answer_is_off_by_noise_of_the_stated_scale() -> None:
     assert np.mean(errors) == pytest.approx(0.02, rel=0.25)
 
 
+@pytest.mark.ci
 def test_a_reused_holdout_deceives_and_a_guarded_one_does_not() -> None:
     runs = [reuse(800, 800, chosen=60, bits=SeededBits(seed)) for seed in range(4)]
     plain, guarded = (np.array([[run.reported, run.fresh] for run in side]) for side in zip(*runs, strict=True))

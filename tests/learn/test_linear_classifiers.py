@@ -94,6 +94,7 @@ def test_more_weights_than_noise_is_drawn_for_are_refused_before_anything_is_pai
     model.set_params(classes=[0, 1]).plan_event(9000)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_classes(kind: type[Any]) -> None:
@@ -108,6 +109,7 @@ def test_many_classes(kind: type[Any]) -> None:
         LogisticRegression(norm_bound=1, classes=[0, 1, 2], method="objective").plan_event(3)
 
 
+@pytest.mark.ci
 def test_coefficients_are_in_the_units_of_the_data() -> None:
     X, y = simulated(20_000)
     shifted = X * [1, 10, 100] + [0, 5, -7]

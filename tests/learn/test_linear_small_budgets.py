@@ -157,6 +157,7 @@ def test_one_noise_for_vectors_has_one_cost(delta: float) -> None:
     assert {noise.mechanism(move, size).event for move, size in product([1, 10**6], [1, 50])} == {noise.event}
 
 
+@pytest.mark.ci
 def test_without_a_delta_gradients_learn_more_than_a_noisy_minimiser() -> None:
     """400 rows of 20 features at epsilon 5: on ten tables 9 points more, with a standard error of 2."""
     gains = []

@@ -257,6 +257,7 @@ KEPT: dict[str, Any] = {
 GIVEN: dict[str, Any] = {"numbers": TABLE[["age"]].to_numpy(), "texts": TABLE[["kind"]].to_numpy(dtype=object)}
 
 
+@pytest.mark.ci
 @every("name", some(KEPT, 4))
 def test_a_pipeline_is_kept_as_text_and_is_the_same_again(name: str) -> None:
     model, rows = KEPT[name](), GIVEN.get(name, TABLE)
@@ -297,6 +298,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.ci
 @every("name", HOSTILE)
 def test_a_hostile_text_is_refused(name: str) -> None:
     with pytest.raises(InvalidParameter):
@@ -310,6 +312,7 @@ def test_a_cache_on_disk_is_never_made(tmp_path: Any) -> None:
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.ci
 def test_polars_tables_are_searched() -> None:
     found = KEPT["searched"]()
     frame = pl.DataFrame(TABLE.to_dict("list"))

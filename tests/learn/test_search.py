@@ -163,6 +163,7 @@ def test_every_row_is_fitted_on_or_held_out_and_never_both(monkeypatch: pytest.M
     assert len(seen[-1].held) == 40  # the number of rows is public under REPLACE, and so is that of each part
 
 
+@pytest.mark.ci
 def test_losing_tries_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[Any] = []
     honest = DecisionTreeClassifier.fit
@@ -181,6 +182,7 @@ def test_losing_tries_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 3 * fits[0] <= 6
 
 
+@pytest.mark.ci
 def test_scores_of_tries_are_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[tuple[Any, Any]] = []
     honest = Laplace.release

@@ -56,6 +56,7 @@ def random_tree(depth: int, n_features: int, cells: int, bits: SeededBits) -> Tr
     )
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [0, 1])
 @pytest.mark.parametrize(("neighbours", "allowed"), [("add_remove", 2), ("replace", 4)])

@@ -124,6 +124,7 @@ def test_a_heavier_class_is_predicted_more_often() -> None:
         assert model.event_ == model.set_params(class_weight=None).plan_event(2)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_no_weight_of_a_row_moves_a_regression_more_than_was_paid(neighbours: str) -> None:

@@ -122,6 +122,7 @@ def rows_of(path: Path) -> list[object]:
         return [connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("flips", [150, pytest.param(3000, marks=pytest.mark.slow)])
 def test_a_flipped_bit_is_found_or_changes_nothing(path: Path, bits: SeededBits, flips: int) -> None:
     before, original = rows_of(path), path.read_bytes()

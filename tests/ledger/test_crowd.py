@@ -12,6 +12,7 @@ from tests.ledger.books import TENTH, opened
 from tests.ledger.crowds import check, run
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("processes", "threads", "cap"),
     [(3, 4, 100), pytest.param(8, 64, 500, marks=pytest.mark.slow)],
@@ -34,6 +35,7 @@ def killed(path: Path, runs: int, seed: int) -> None:
         assert not book.charge("patients", TENTH).repeated
 
 
+@pytest.mark.ci
 def test_kills_lose_nothing_that_was_promised(tmp_path: Path) -> None:  # RT-060
     killed(tmp_path / "book", 50, seed=1)
 

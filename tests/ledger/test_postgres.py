@@ -276,6 +276,7 @@ def test_a_text_that_the_server_cannot_hold_is_refused_and_nobody_waits_for_it(p
 # ------------------------------------------------------------------------------------------------- threads and others
 
 
+@pytest.mark.ci
 def test_a_crowd_spends_exactly_what_there_is(place: str) -> None:  # RT-059
     opened(place, Budget(epsilon=4)).close()
     lines = run("crowd", place, 3, 2)

@@ -99,6 +99,7 @@ CASES = [
 ]
 
 
+@pytest.mark.ci
 def test_nobody_moves_a_grouping_farther_than_was_paid_for() -> None:
     """Whether or not it would be taken: all that one unit can own of four groups, with both laws."""
 
@@ -273,6 +274,7 @@ def test_shares_are_best(law: Law) -> None:
             assert best <= badness(moved) + 2e-3
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_noise_is_as_large_as_is_claimed_and_intervals_cover(law: Law) -> None:

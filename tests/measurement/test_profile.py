@@ -92,6 +92,7 @@ def sizes(rows: Sequence[Row], *keys: str) -> list[int]:
     return list(Counter(patient for patient in people if patient is not None).values())
 
 
+@pytest.mark.ci
 @tried(25)
 @given(
     seed=st.integers(0, 10**6),

@@ -112,6 +112,7 @@ def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> N
 CASES = [(sql, delta) for sql in QUESTIONS for delta in ("0", "1e-6") if "kind" not in sql or delta != "0"]
 
 
+@pytest.mark.ci
 @tried(12)
 @given(
     seed=st.integers(0, 10**6),

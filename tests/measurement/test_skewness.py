@@ -127,6 +127,7 @@ SQL = "SELECT g, SKEWNESS(age) AS w, VARIANCE(age) AS v, AVG(age) AS m, COUNT(*)
 TRUTH = truth([float(x) for x in CLIPPED] * TIMES)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "law"),
@@ -147,6 +148,7 @@ def test_intervals_cover_as_stated(options: dict[str, Any], law: str) -> None:
     assert wide[len(wide) // 2] < math.sqrt(len(CLIPPED) * TIMES)  # half of all possible numbers is no answer
 
 
+@pytest.mark.ci
 def test_coverage_notices_a_forgotten_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ages whose mean lies far from the middle: without its part, moments are those about the middle."""
     made = curator((3, 3, 5, 9) * TIMES)

@@ -45,6 +45,7 @@ SQL = (
 )
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sql", "options", "law"),
@@ -208,6 +209,7 @@ def paired_curator(pairs: Any, **declared: Any) -> Curator:
     return made
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "law"),
@@ -230,6 +232,7 @@ def test_intervals_of_pairs_cover_as_stated(options: dict[str, Any], law: str) -
     assert sum(row["r_high"] - row["r_low"] < 1 for row in answer) > GROUPS // 2  # more than nothing is said
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("pairs", [((7, 1.0), (7, 9.0)), ((7, 1.0),), ((None, 2.0),), ()], ids=str)
 def test_regressions_on_a_constant_and_on_nothing(pairs: Any) -> None:

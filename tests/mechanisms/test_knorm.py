@@ -41,6 +41,7 @@ def test_the_log_ratio_of_densities_is_at_most_epsilon(norm: Norm) -> None:
             assert np.abs(loss).max() <= 1 + 1e-6  # floats lose 10^-7 at a distance of 10^9
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("norm", list(Norm))
 def test_the_radius_has_the_gamma_law(norm: Norm, bits: SeededBits) -> None:
@@ -51,6 +52,7 @@ def test_the_radius_has_the_gamma_law(norm: Norm, bits: SeededBits) -> None:
     has_scale(radius, lambda x: stats.gamma.cdf(x, d), float(sensitivity / epsilon), symmetric=False)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("norm", list(Norm))
 def test_one_dimension_is_the_laplace_law(norm: Norm, bits: SeededBits) -> None:
@@ -60,6 +62,7 @@ def test_one_dimension_is_the_laplace_law(norm: Norm, bits: SeededBits) -> None:
     assert follows(scalar / 2, laplace_cdf) > FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_directions_are_uniform(bits: SeededBits) -> None:
     """In the plane the angle is uniform; on the cube the share of the largest entry is."""
     plane = sample(KNorm(epsilon=1, sensitivity=1, dimension=2), 1500, bits)
@@ -70,6 +73,7 @@ def test_directions_are_uniform(bits: SeededBits) -> None:
     assert follows(ratio, lambda x: np.clip(x, 0, 1)) > FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_test_vector_of_ten_dimensions(bits: SeededBits) -> None:
     """RMS 10.488 = sqrt(d (d + 1)); the radius has mean d and variance d, so 600 draws know its mean to 1.3 %."""
     count, d = 600, 10
@@ -139,6 +143,7 @@ def test_rt_003_outputs_are_multiples_of_the_step(norm: Norm, bits: SeededBits) 
         assert all((Fraction(output) * 1024).denominator == 1 for output in outputs.tolist())
 
 
+@pytest.mark.ci
 def test_the_value_is_not_rounded_before_the_noise(bits: SeededBits) -> None:
     mechanism = KNorm(epsilon=1, sensitivity=1, dimension=1, grid=4)
     outputs = [mechanism.release(1.0, bits=bits) for _ in range(1500)]

@@ -135,6 +135,7 @@ VALUES = (0, 3, 3, 4, 9, 9, 9, 17, 21, 21)
 DRAWS = 1_200
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("ahead", [True, False])
 @pytest.mark.parametrize("wanted", [pick(), pick("1/10", -3, "1/3"), pick("1", 2, "1/4")], ids=str)

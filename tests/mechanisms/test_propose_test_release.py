@@ -51,6 +51,7 @@ def test_the_release_part_is_the_laplace_mechanism_of_the_bound() -> None:
     assert mechanism.event == events.Approx(1, 1e-5)
 
 
+@pytest.mark.ci
 def test_how_often_it_answers(bits: SeededBits) -> None:
     mechanism = ProposeTestRelease(epsilon=1, delta="0.01", bound=1)
     runs = 5000

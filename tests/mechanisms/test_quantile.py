@@ -161,6 +161,7 @@ def test_published_interval_probabilities(relation: Neighbours, published: tuple
 
 
 # --------------------------------------------------------------------------------- the law of the code
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("data", [DATA, [3, 3, 3, 8], [], [0, 10, 10]])
 def test_the_code_draws_the_law(data: list[int], bits: SeededBits) -> None:

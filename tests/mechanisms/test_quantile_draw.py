@@ -153,12 +153,14 @@ def coarse(tree: QuantileTree) -> QuantileTree:
     return replace(tree, grain=2)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
 def test_drawn_points_have_the_joint_law(shift: int, ahead: bool) -> None:
     check_law(shift, ahead=ahead)
 
 
+@pytest.mark.ci
 def test_mutant_a_proposal_that_is_always_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Part, "accept", lambda *_: True)
     with pytest.raises(AssertionError):
@@ -222,6 +224,7 @@ def test_with_much_budget_quantiles_lie_between_the_values_beside_them(values: t
             assert low <= place >> tree.grain <= high
 
 
+@pytest.mark.ci
 def test_without_values_any_point_is_as_good() -> None:
     tree = coarse(tree_of(9, "4"))
     found = [drawn(Table((), 9, 0), tree, seed) for seed in range(400)]

@@ -134,6 +134,7 @@ def test_permute_and_flip_is_never_worse() -> None:
 
 
 # --------------------------------------------------------------------------------- the law of the code
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None:

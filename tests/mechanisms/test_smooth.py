@@ -84,6 +84,7 @@ def test_inflation_widens_beta() -> None:
     assert refused.value.name == "beta"
 
 
+@pytest.mark.ci
 def test_the_law_of_the_lomax_noise() -> None:
     mechanism = Lomax(epsilon=1, beta="0.25", floor=Fraction(1, 100))
     noise = released(mechanism, 10.0, 2.0, count=2500) - 10

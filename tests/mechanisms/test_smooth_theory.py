@@ -65,6 +65,7 @@ def normal_stick_in(p: int, first: float, second: float, shift: float, epsilon: 
     return float(integrate.quad(at, 0, float(stats.chi2.isf(1e-12, p - 1)), limit=400)[0])
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("p", "first", "second", "epsilon", "expected"),

@@ -164,6 +164,7 @@ def test_the_code_draws_the_law(bits: SeededBits) -> None:
     assert p_value(draws, Categorical(tuple(quiet[answers] for answers in found))) < FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_scales_30_percent_off_are_seen(bits: SeededBits) -> None:
     """One query just below the threshold shows the scale: a yes needs noise of 1."""
     mechanism = SparseVector(epsilon=4, sensitivity=1, threshold=0)
@@ -178,6 +179,7 @@ def test_scales_30_percent_off_are_seen(bits: SeededBits) -> None:
         assert p_value(draws, expected(wrong)) < FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_numbers_have_their_own_noise_and_price(bits: SeededBits) -> None:
     mechanism = SparseVector(epsilon=100, sensitivity=1, threshold=0, max_positives=2, answer_epsilon=1, grid=Grid(-1))
     answers = events.Repeated(events.DiscreteLaplace(scale=4, sensitivity=2), 2)
@@ -229,6 +231,7 @@ def test_the_threshold_is_noisy_once_per_session(bits: SeededBits) -> None:
     assert len(levels) > 5
 
 
+@pytest.mark.ci
 def test_intervals_cover(bits: SeededBits) -> None:
     mechanism = SparseVector(epsilon=1, sensitivity=1, threshold=10, max_positives=3)
     for query in (0, 10, 30):

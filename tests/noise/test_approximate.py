@@ -32,6 +32,7 @@ def judge_approximation(points: list[float]) -> None:
         assert relative_error(entry, ends) < TIGHT
 
 
+@pytest.mark.ci
 def test_error_on_dense_points() -> None:
     assert Fraction(RELATIVE_ERROR) > TIGHT
     judge_approximation([0.0, 5e-324, 2.0**-1022, 2.0**-60, LARGEST, float(np.nextafter(LARGEST, 0)), *DENSE])

@@ -201,6 +201,7 @@ def test_a_series_one_term_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- uniform
+@pytest.mark.ci
 def test_modulo_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uniform, "_one_below", lambda limit, bits: bits.integer(16) % limit)
     rejected(lambda: judge_uniform(10))

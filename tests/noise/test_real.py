@@ -97,6 +97,7 @@ def _geometric(scale: Fraction) -> Law:
     return Geometric()
 
 
+@pytest.mark.ci
 def test_normal_deviate(bits: SeededBits) -> None:
     draws = np.array([_nearest(normal_deviate(bits)) for _ in range(3000)])
     # sup |Phi(x) - Phi(1.3 x)| is 0.063: p = 2 exp(-2 * 3000 * 0.063^2) = 1e-10.
@@ -118,6 +119,7 @@ def test_rounded_gaussians_have_the_law_of_a_rounded_normal(sigma: Fraction, off
     assert p_value(draws, RoundedNormal(sigma, Fraction(offset) + sigma / 4 + 1)) < FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_one_rounded_gaussian_at_a_time(bits: SeededBits) -> None:
     thirds = [rounded_gaussian(Fraction(50), Fraction(1, 3), bits) for _ in range(1500)]  # exact path: no float is 1/3
     halves = [rounded_gaussian(Fraction(50), Fraction(1, 2), bits) for _ in range(3000)]

@@ -57,6 +57,7 @@ def test_words_and_integers_are_made_of_lanes_highest_first() -> None:
     assert source.words(3).dtype == np.uint64
 
 
+@pytest.mark.ci
 def test_fork_times_eight_gives_eight_different_draws() -> None:
     """RT-079, with lanes waiting in memory when the process forks."""
     source = SecureBits()
@@ -65,6 +66,7 @@ def test_fork_times_eight_gives_eight_different_draws() -> None:
     assert len({tuple(lanes) for lanes in drawn}) == 9
 
 
+@pytest.mark.ci
 def test_the_process_wide_source_survives_a_fork_too() -> None:
     system_bits().lanes(1)
     drawn = [*draws_of_children(system_bits(), 8), system_bits().lanes(16)]

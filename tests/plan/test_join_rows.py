@@ -88,6 +88,7 @@ def test_longer_chains_are_refused(count: int) -> None:
     assert "GROUP BY" in refused.value.hint
 
 
+@pytest.mark.ci
 def test_what_the_refusal_proposes_is_accepted() -> None:
     """Any number of tables that are put together person by person."""
     folded = "(SELECT patient, COUNT(*) AS k FROM visits GROUP BY patient)"

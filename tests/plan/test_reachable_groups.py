@@ -336,6 +336,7 @@ def fuzzed() -> TableSchema:
     return declare("visits", FUZZED, limits=Limits(), neighbours=Neighbours.REPLACE, **more)
 
 
+@pytest.mark.ci
 def test_sets_hold_the_values_of_their_rows() -> None:
     """Random expressions on random sets of values: every value of every row is in the set."""
     for seed in range(150):

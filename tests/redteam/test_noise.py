@@ -53,6 +53,7 @@ def gaussian(sigma: float) -> Callable[[Any], Any]:
     return lambda at: below[np.clip(at + reach, 0, 2 * reach)]
 
 
+@pytest.mark.ci
 def test_laplace_noise_of_a_curator_has_its_law() -> None:
     """RT-001, RT-004: whole numbers, of the discrete Laplace law at the scale of the event, and of no wider one."""
     measure, found = draws(0)

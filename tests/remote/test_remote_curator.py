@@ -82,6 +82,7 @@ def test_parameters_of_a_question(ana: RemoteCurator) -> None:
     assert asked.records == named.records
 
 
+@pytest.mark.ci
 def test_documents_are_what_the_description_says(ana: RemoteCurator, service: Served) -> None:
     learner = learner_document(DecisionTreeClassifier(epsilon=1))
     rows = {"sql": "SELECT age, charge, ward FROM visits", "target": "ward", **learner}

@@ -58,6 +58,7 @@ def test_sampling_intervals_hold_the_rate_and_stay_rates(share: float, targets: 
     assert value - 1e-12 <= high <= 1
 
 
+@pytest.mark.ci
 def test_charts_are_valid_and_can_be_drawn() -> None:
     specs = [FOUND.spec(), compared().spec()]
     specs.append(

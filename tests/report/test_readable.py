@@ -107,6 +107,7 @@ def test_long_titles_of_axes_are_broken(width: int) -> None:
     assert longest * LETTER <= width
 
 
+@pytest.mark.ci
 @every("spec", some([CHARTS["curves"], charts.panels([CHARTS["curves"], CHARTS["curves"]])], 6))
 def test_a_chart_in_a_notebook_has_its_long_titles_broken(spec: Spec) -> None:
     """A title that is longer than the chart stands over its edges, and what shows the picture cuts it off there."""

@@ -160,6 +160,7 @@ def test_what_is_told_of_exact_rows_is_seen(
     assert differing(one, other) == set(cells.split(", ")) - {"wire SET"} | told
 
 
+@pytest.mark.ci
 def test_facts_that_hold_a_count_are_seen(tmp_path: Path) -> None:
     def facts(curator: Any) -> Any:
         return [{**each, "rows": _rows(curator)} for each in honest(curator)]

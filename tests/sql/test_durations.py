@@ -121,6 +121,7 @@ def test_mutant_an_age_begins_with_the_month(monkeypatch: pytest.MonkeyPatch) ->
         test_durations_of_days_are_as_in_duckdb()
 
 
+@pytest.mark.ci
 def test_mutant_units_begin_with_the_first_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     def elapsed(size: int, one: Expression, other: Expression) -> Expression:
         passed = call("microseconds_between", durations.moment(one), durations.moment(other))

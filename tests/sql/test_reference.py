@@ -75,6 +75,7 @@ def test_every_type_is_in_the_page_and_no_other() -> None:
     assert {word for row in cells("Types of casts") for word in written(row[0])} == set(words(accepted.TYPES))
 
 
+@pytest.mark.ci
 def test_every_aggregate_of_the_registry_is_shown(asked: Curator) -> None:
     examples = [entry.example for entry in (*accepted.CLAUSES, *accepted.AGGREGATES)]
     more = [f"SELECT {name}(DISTINCT age) AS x FROM visits" for name in ("COUNT", "SUM", "AVG")]

@@ -93,6 +93,7 @@ def test_the_median_of_block_values_keeps_to_epsilon() -> None:
     assert worst_loss(lambda: quantile_of_the_plan(5), 5, 5) <= 1 + 1e-9
 
 
+@pytest.mark.ci
 def test_mutant_calibrated_for_added_values() -> None:
     """A median calibrated for an added value costs up to twice as much when a value is replaced: 1.82 epsilon here."""
 
@@ -156,6 +157,7 @@ def test_matrices_and_lists_of_anything() -> None:
     assert share.value == pytest.approx(2 / 3, abs=0.1)
 
 
+@pytest.mark.ci
 def test_intervals_cover_the_population() -> None:
     """40 runs at 95 %: fewer than 33 hits have a probability below 0.1 %. Short: by the rule for all statistics."""
     hits, widths, errors = 0, [], []

@@ -104,6 +104,7 @@ CASES: list[tuple[int, float, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "epsilon", "options"), CASES)
 def test_intervals_cover_and_are_short(count: int, epsilon: float, options: dict[str, Any]) -> None:

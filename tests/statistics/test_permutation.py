@@ -133,6 +133,7 @@ def test_only_the_decision_is_released() -> None:
         found.reject(0.01)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("statistic", ["mean_difference", "mmd", "hsic"])
 def test_the_level_is_kept(statistic: Any) -> None:

@@ -112,6 +112,7 @@ def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **b
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +121,7 @@ def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypa
     assert max(np.abs(found)) > 0.9  # and are no gift either: draws between equal neighbours lose half of it
 
 
+@pytest.mark.ci
 def test_a_replaced_value_costs_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree that takes too much is caught by the check above."""
     right = priced
@@ -230,6 +232,7 @@ def test_intervals_of_medians_cover_and_are_short(count: int, options: dict[str,
     assert np.mean(lengths) < 2 * (2 * 1.96 * 0.5 / (density * np.sqrt(count))) + 2 * np.quantile(errors, 0.95)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_intervals_cover_populations_of_two_values(share: float) -> None:

@@ -124,6 +124,7 @@ def coverage(runs: int, size: int, kind: Any, **options: Any) -> Any:
     return hits / runs
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [st.Huber(), BINARY], ids=str)
 def test_intervals_cover_the_population(kind: Any) -> None:

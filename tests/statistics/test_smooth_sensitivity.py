@@ -44,6 +44,7 @@ def test_test_vectors_of_the_median(x: tuple[int, ...], beta: Fraction, expected
     assert float(of_rank(x, 10, 3, beta)) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.ci
 def test_test_vectors_of_the_envelope_by_its_definition() -> None:
     local = referee.local_sensitivities(referee.order(3), 10, 5)
     assert referee.envelope(local, (1, 4, 5, 7, 9)) == [2, 4, 6, 8, 9, 10]

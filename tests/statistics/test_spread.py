@@ -114,6 +114,7 @@ CASES: list[tuple[int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "options"), CASES)
 @pytest.mark.parametrize("runs", [20, pytest.param(400, marks=pytest.mark.slow)])

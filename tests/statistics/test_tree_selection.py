@@ -106,6 +106,7 @@ def test_weights_of_trees_are_sums_over_all_labels() -> None:
         )
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth_odds", [1, 4])
 def test_draws_follow_the_law(depth_odds: int) -> None:

@@ -116,6 +116,7 @@ def coverage(call: Any, n: int, runs: int, target: str, epsilon: float = 1.0) ->
     return hits / runs, float(np.median(widths))
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("call", [smooth_median, trimmed_mean])
 def test_intervals_cover_and_are_short(call: Any) -> None:
@@ -187,6 +188,7 @@ def test_few_values_have_wide_intervals(call: Any, options: dict[str, Any], n: i
 
 
 # ------------------------------------------------------------------------------------------------------------ mutants
+@pytest.mark.ci
 def test_mutant_local_sensitivity(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scale of these data alone, instead of a smooth one, breaks the promise to the noise."""
 

@@ -48,6 +48,7 @@ def test_the_weights_of_the_root_are_the_conditional_law(
         np.testing.assert_allclose(weights / weights.sum(), joint[line] / joint[line].sum(), atol=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("cells", [1 << 23, 40])
 def test_rows_follow_the_conditional_law(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All cells of the joint law of 30,000 rows whose evidence has the model's own law, in one part or in many."""

@@ -56,6 +56,7 @@ def furthest(model: Model, rows: CodedRows) -> float:
     return float(max(apart)) / len(rows.codes)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize(

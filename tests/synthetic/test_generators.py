@@ -221,6 +221,7 @@ def test_a_look_that_was_not_paid_for_is_noticed(make: Make, told: str) -> None:
     assert complaint(make(epsilon=3, delta=1e-6), frame, other) == told
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", [MST, AIM])
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -287,6 +288,7 @@ def test_what_is_forbidden_never_occurs(make: Make) -> None:
     assert len(np.unique(codes, axis=0)) > 3
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [MST, AIM, AllPairs])
 def test_almost_without_noise_a_chain_is_reproduced(make: Make) -> None:

@@ -229,6 +229,7 @@ def test_two_models_are_one_budget_exactly(make: Make, relation: Neighbours, tex
 # ----------------------------------------------------------------------------------------------------- what it gives
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [MST, AIM, AllPairs])
 @pytest.mark.parametrize("texts", [False, True])

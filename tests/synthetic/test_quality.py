@@ -79,6 +79,7 @@ def test_the_formulas_of_one_pair() -> None:
     assert measured.error(("a", "b"), counts, 100.0).low == 0
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("generator", [MST, AIM, AllPairs])
 def test_without_noise_what_was_measured_is_what_is_true(generator: type[Generator]) -> None:
@@ -91,6 +92,7 @@ def test_without_noise_what_was_measured_is_what_is_true(generator: type[Generat
     assert all(error.high < 0.01 for error in pair_errors.pair_errors(model))
 
 
+@pytest.mark.ci
 def test_noise_of_a_completed_residual_is_what_is_said() -> None:
     """The mean of |z|_1 of 400 draws: 20 cells give it a deviation of a fifth, so that 5 errors of the mean are 5 %."""
     rows, pair, share = frame(2000), ("a", "b"), Fraction(1, 3)
@@ -124,6 +126,7 @@ def test_a_larger_marginal_tells_of_its_pairs_and_several_are_put_together() -> 
     assert found["a", "b"].norm == pytest.approx(weights.sum() ** -0.5)
 
 
+@pytest.mark.ci
 def test_what_was_not_measured_is_said_to_be_so() -> None:
     rows = frame(2000)
     model = Independent(epsilon=1, delta=1e-6, random_state=1).fit(rows, domain=DOMAIN)
@@ -223,6 +226,7 @@ def test_a_page_stands_alone_and_nothing_becomes_markup(evil: Model) -> None:
     assert "alert(1)" in read.text("h1")
 
 
+@pytest.mark.ci
 def test_a_page_says_what_the_table_is_good_for(evil: Model) -> None:
     text = quality_page.quality_page(evil, name="t", rows=10, notes=("A note.",))
     read = Page(text)

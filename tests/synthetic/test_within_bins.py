@@ -214,6 +214,7 @@ def test_histograms_are_part_of_the_budget_to_the_last_digit(make: Make, relatio
     assert seen.made[0].inputs[0].size == 2 * PIECES + 1  # the pieces, and what is missing
 
 
+@pytest.mark.ci
 def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A histogram that is not charged, one that is not perturbed, and one that forgets how many rows a unit has."""
     table = frame(40, units=12)

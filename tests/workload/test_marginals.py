@@ -152,6 +152,7 @@ def test_the_exact_law_of_a_tiny_table_keeps_to_its_event(monkeypatch: pytest.Mo
     assert np.var(draws) == pytest.approx(expected, rel=0.25)  # 6.8 sd of 1,500 squares
 
 
+@pytest.mark.ci
 def test_measured_errors_are_the_claimed_ones(bits: SeededBits) -> None:
     """300 releases of 11 cells: a mean square within 5 sd; and intervals cover as often as they say, and not always."""
     for budget in (Budget(rho=0.5), Budget(epsilon=1)):

@@ -44,6 +44,7 @@ def test_of_a_tree_that_learnt_by_heart_the_loss_tells_what_theory_says(bits: Se
     assert found.success == pytest.approx(0.5 + found.gap / 2, abs=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["loss", "likelihood_ratio"])
 def test_a_forest_gives_its_members_away_and_a_line_does_not(method: str, bits: SeededBits) -> None:
@@ -100,6 +101,7 @@ def compared(bits: SeededBits, **other: Any) -> Any:
     return membership.compare(*made(2 * HALF, bits), bounds=(-3, 3), repeats=2, bits=bits, **other)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["loss", "likelihood_ratio"])
 def test_private_models_stay_below_the_bound_and_a_tree_does_not(method: str, bits: SeededBits) -> None:

@@ -57,6 +57,7 @@ def test_lengths_are_seen_where_no_value_differs(bits: SeededBits) -> None:
     assert "length" in found.event
 
 
+@pytest.mark.ci
 def test_a_leak_in_several_entries_is_found_by_the_trained_score(bits: SeededBits) -> None:
     """Ten entries, each with noise for itself only: one alone is within the claim, all together are not."""
     mechanism = Laplace(epsilon=0.5, sensitivity=1)
@@ -90,6 +91,7 @@ def test_honest_mechanisms_pass_and_come_near_their_claim(
     assert share * found.epsilon_claimed < found.epsilon_lower
 
 
+@pytest.mark.ci
 def test_a_gaussian_claim_is_audited_as_one(bits: SeededBits) -> None:
     mechanism = Gaussian.with_multiplier(noise_multiplier=0.5, sensitivity=1)
     found = audit.distinguish(mechanism, 0, 1, runs=RUNS, confidence=SURE, bits=bits)

@@ -24,6 +24,7 @@ PRIVATE = (
 )
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("unit", ["patient", None], ids=["patients", "rows"])

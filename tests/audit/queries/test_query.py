@@ -42,6 +42,7 @@ COUNT, BY_WARD, SUM, MEDIAN, BY_KIND, PEOPLE = QUESTIONS
 # ------------------------------------------------------------------------------------------------------ an honest one
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("unit", ["patient", None], ids=["patients", "rows"])
@@ -86,6 +87,7 @@ def test_pure_noise_is_certified_to_the_last_bit() -> None:
     assert [each.epsilon_lower for each in found.questions] == [0.5, 0.5]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
 def test_frames_and_files_are_audited_where_they_are_read(form: str, tmp_path: Path) -> None:
     table: Any = arrow(ROWS, TYPES)

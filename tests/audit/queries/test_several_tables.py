@@ -53,6 +53,7 @@ def test_a_stranger_uses_up_what_was_paid_for_items() -> None:
     assert found.epsilon_lower == 1.0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_joins_of_one_account_and_people_of_two_pass(relation: Neighbours) -> None:
     asked = [*OF_PATIENTS[:2], *OF_STAFF]

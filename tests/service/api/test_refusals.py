@@ -362,6 +362,7 @@ async def cell(made: Office, role: ServiceRole | None, method: str, path: str) -
         return (await client.request(method.upper(), place, json=body)).status_code
 
 
+@pytest.mark.ci
 def test_roles_get_what_their_permissions_say_and_nobody_gets_anything() -> None:
     async def test(made: Office) -> None:
         for path, methods in made.app.openapi()["paths"].items():

@@ -275,6 +275,7 @@ def _damaged() -> Iterator[tuple[str, bytes]]:
     yield ".csv", gzip.compress(bytes(1 << 20))
 
 
+@pytest.mark.ci
 def test_a_damaged_file_is_inspected_or_refused_and_never_a_fault(tmp_path: Path) -> None:
     refused: list[InvalidParameter] = []
     for place, (ending, content) in enumerate(_damaged()):
@@ -288,6 +289,7 @@ def test_a_damaged_file_is_inspected_or_refused_and_never_a_fault(tmp_path: Path
     assert {status_of(error) for error in refused} == {422}
 
 
+@pytest.mark.ci
 def test_a_file_with_very_many_columns_is_refused_before_its_rows_are_read(tmp_path: Path) -> None:
     file = tmp_path / "wide.csv"
     file.write_text(",".join(f"c{i}" for i in range(20_000)) + "\n" + ",".join("1" * 20_000) + "\n")

@@ -164,6 +164,7 @@ def test_a_certificate_tells_what_was_promised(clinic: Clinic) -> None:
     assert missing.status_code == foreign.status_code == 404
 
 
+@pytest.mark.ci
 def test_history_is_paged_and_ones_own(clinic: Clinic) -> None:
     for age in range(60):
         analyst = "ana" if age % 2 else "owner"

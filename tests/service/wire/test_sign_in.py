@@ -137,6 +137,7 @@ def test_connections_are_limited_for_each_and_for_all() -> None:
             each.close()
 
 
+@pytest.mark.ci
 def test_silent_connections_make_way_for_who_signs_in() -> None:
     few = replace(PATIENT, wire_connections=6, reserved_connections=2, connections_per_address=3)
     with served(settings=few) as wire:
