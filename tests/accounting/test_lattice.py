@@ -25,6 +25,7 @@ FAR = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("sigma", "shift", "epsilon"), FAR)
 def test_the_profile_is_above_the_truth_and_near_it(sigma: Fraction, shift: int, epsilon: float) -> None:
     """The edge is lowered by a share 2^-40 of epsilon, which here moves delta by less than a millionth of it."""
@@ -35,6 +36,7 @@ def test_the_profile_is_above_the_truth_and_near_it(sigma: Fraction, shift: int,
 SIGMA = 24
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("shift", "epsilon"), [(1, 1e-9), (1, 0.1), (30, 1.0), (898, 700.0), (897, 738.0), (2400, 5200.0)]
 )

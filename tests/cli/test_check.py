@@ -196,6 +196,7 @@ def test_types_of_a_public_table(folder: Path) -> None:
     assert run("protect").code == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "text",
     [

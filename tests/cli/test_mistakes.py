@@ -52,6 +52,7 @@ DECLARATIONS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("old", "new", "name", "hint"), DECLARATIONS)
 def test_mistakes_in_the_file(folder: Path, old: str, new: str, name: str, hint: str) -> None:
     assert old in TOML
@@ -97,6 +98,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize("mistake", QUESTIONS)
 def test_mistakes_in_a_question(mistake: Mistake) -> None:

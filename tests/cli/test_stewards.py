@@ -68,6 +68,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     assert run("verify").code == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize(
     ("command", "code"),

@@ -49,6 +49,7 @@ def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
     assert run("verify").code == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -122,6 +122,7 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(name: s
         assert all(row["twice"] is None or row["twice"] == 2 * row[key] for row in answer)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("values", "decimals"),
     [

@@ -140,6 +140,7 @@ def test_the_same_fit_again_is_free_and_the_same() -> None:
     assert (one.event_, spy.reads) == (other.event_, 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("estimator", "question", "target"),
     [

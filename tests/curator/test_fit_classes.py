@@ -58,6 +58,7 @@ def test_three_fits_that_find_no_classes_lock_nobody() -> None:
     curator.verify()
 
 
+@pytest.mark.sampled(2)
 @each
 def test_a_constant_model_is_kept_and_given_again(specimen: Specimen) -> None:
     curator = clinic(BUDGET)

@@ -125,6 +125,7 @@ def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
     assert model.rows_per_unit == 3
 
 
+@pytest.mark.sampled(2)
 @each
 def test_engines_hand_over_the_same_rows(fit: Fit) -> None:
     rows = visits(4, patients=40)

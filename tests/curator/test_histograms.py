@@ -55,6 +55,7 @@ def plain(value: str, edges: list[float], *, clipped: bool) -> list[int]:
         return list(connection.execute(f"SELECT {', '.join(found)} FROM t").fetchall()[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("asked", "value", "edges"),
     [

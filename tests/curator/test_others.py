@@ -263,6 +263,7 @@ def test_the_interval_holds_what_is_not_shown() -> None:
     assert missed / times <= 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", [None, "patient"])
 @pytest.mark.parametrize("sql", [*PRIVATE, BY_WARD])
 def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None) -> None:

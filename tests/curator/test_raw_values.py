@@ -81,6 +81,7 @@ def test_neighbours_with_one_raw_value_cannot_be_told_apart(specimen: Specimen, 
     neighbours(specimen, specimen.cells[4:6], tmp_path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", list(Type), ids=lambda kind: kind.value)
 def test_any_object_in_a_row_changes_nothing_but_noise(kind: Type) -> None:
     rows = [{"id": place, "n": place % 5, "x": cell} for place, cell in enumerate(OBJECTS)]

@@ -320,6 +320,7 @@ ASKED: dict[str, Callable[[Curator], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ASKED)
 def test_whoever_missed_a_change_answers_nothing(tmp_path: Path, way: str) -> None:
     stale, fresh, engine = both(tmp_path / "book")

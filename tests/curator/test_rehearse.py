@@ -61,6 +61,7 @@ def shape(answer: Answer) -> list[tuple[str, set[type]]]:
     return [(name, {type(row[name]) for row in answer}) for name in answer.columns]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_columns_and_types_are_those_of_an_answer(sql: str) -> None:
     curator = people()

@@ -65,6 +65,7 @@ def complaint(seed: int, name: str, neighbours: Neighbours, limit: int) -> str:
     return complaint_of(first, made(other, neighbours, first.handed, **how))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", list(Neighbours), ids=lambda one: str(one.value))
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_customer_moves_the_items_no_further_than_noise_hides(name: str, neighbours: Neighbours) -> None:

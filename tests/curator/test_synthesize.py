@@ -132,6 +132,7 @@ def test_the_same_again_is_free_and_the_same(tmp_path: Path) -> None:
         assert np.array_equal(more.model.counts(("ward", "age")), first.model.counts(("ward", "age")))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "other",
     [

@@ -153,6 +153,7 @@ def expressions(kind: Type, depth: int) -> st.SearchStrategy[Expression]:
     return st.one_of(leaves(kind), st.one_of(made))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", list(Type), ids=lambda kind: kind.value)
 @given(data=st.data())
 def test_random_expressions_are_total_and_mean_the_same(kind: Type, data: st.DataObject) -> None:

@@ -274,6 +274,7 @@ def test_mistakes_in_the_definition_are_noticed(
     assert len({normalised(text) for text in spellings()} - {None}) != len(PEOPLE)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -41,6 +41,7 @@ def pairs(neighbours: str) -> list[tuple[Any, Any]]:
     return [([*OTHERS, old], [*OTHERS, new]) for old, new in itertools.permutations(ROWS, 2)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("more", [{}, {"classes": [0, 1, 7]}, {"residual_bound": 1}])
 def test_no_row_moves_a_release_by_more_than_its_sensitivity(neighbours: str, more: dict[str, Any]) -> None:

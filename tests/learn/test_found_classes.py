@@ -32,6 +32,7 @@ def finding(specimen: Specimen, y: NDArray[Any], **changed: Any) -> Any:
     return specimen.make(**{"epsilon": 20, "delta": 1e-3, "random_state": 3, **changed}).fit(X[: len(y)], y)
 
 
+@pytest.mark.sampled(2)
 @each
 @relation
 @pytest.mark.parametrize(("y", "predicted"), [(ONE, "yes"), (ONE[:1], ""), (ONE[:0], "")])
@@ -53,6 +54,7 @@ def test_fewer_than_two_classes_are_a_constant_model(
         assert told.score(X[:5], ONE[:5]) == (predicted == "yes")
 
 
+@pytest.mark.sampled(2)
 @each
 def test_two_classes_that_are_found_are_told_apart(specimen: Specimen) -> None:
     model = finding(specimen, BOTH, epsilon=200)

@@ -61,6 +61,7 @@ def squared_price(event: Any) -> Fraction:
     return 1 / Fraction(event.noise_multiplier) ** 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_weighted_row_moves_more_than_was_paid(kind: Any, neighbours: str) -> None:

@@ -148,6 +148,7 @@ DIRECTIONS = st.lists(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", forms())
 @tried(100)
 @given(crowd=ROWS, own=ROWS, direction=DIRECTIONS)

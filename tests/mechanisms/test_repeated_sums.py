@@ -36,6 +36,7 @@ def tail(total: Floats, reach: float) -> float:
     return float(np.sum(total[np.abs(places) > reach]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [1, 4, 30])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
 def test_laplace_draws(count: int, scale: float) -> None:
@@ -46,6 +47,7 @@ def test_laplace_draws(count: int, scale: float) -> None:
         assert tail(total, reach / 2 - 1) >= outside / 10, outside  # half of it would miss often
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [1, 4, 30])
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 20.0])
 def test_gaussian_draws(count: int, sigma: float) -> None:

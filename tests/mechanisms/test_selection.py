@@ -40,6 +40,7 @@ def chances(kind: type[Selection], epsilon: float, scores: tuple[int, ...] = SCO
 
 
 # ---------------------------------------------------------------------------------------- exact ratios
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("monotone", [False, True])
 def test_the_probability_of_no_option_moves_by_more_than_e_to_the_epsilon(

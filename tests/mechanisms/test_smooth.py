@@ -44,6 +44,7 @@ def test_test_vectors_of_the_lomax_law(epsilon: Any, beta: str, a: int, c: float
     assert mechanism.event == events.Pure(epsilon)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("epsilon", "beta"), [(1, 0.1), (1, 0.05), (1, 0.25), (0.5, 0.05), (2, 0.2), (0.1, 0.09), (8, 1)]
 )

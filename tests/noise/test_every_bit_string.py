@@ -24,12 +24,14 @@ SMALL = [Fraction(1, 12), Fraction(1, 11), Fraction(2, 11), Fraction(1, 3)]  # n
 BOTH = pytest.mark.parametrize("array", [False, True], ids=["scalar", "array"])
 
 
+@pytest.mark.sampled(2)
 @BOTH
 @pytest.mark.parametrize("scale", SMALL, ids=str)
 def test_law_of_laplace_over_all_bit_strings(scale: Fraction, array: bool) -> None:
     judge_laplace_walk(scale, array=array)
 
 
+@pytest.mark.sampled(2)
 @BOTH
 @pytest.mark.parametrize("scale", [*SMALL, Fraction(1, 2), Fraction(1)], ids=str)
 def test_law_of_geometric_over_all_bit_strings(scale: Fraction, array: bool) -> None:

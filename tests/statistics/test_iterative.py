@@ -156,6 +156,7 @@ def test_no_cell_of_a_single_row_is_shown() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- accuracy
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("radius", [5, 1e5, None])
 def test_intervals_cover_and_are_short(relation: Neighbours, radius: float | None) -> None:

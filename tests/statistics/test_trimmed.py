@@ -48,6 +48,7 @@ def promises_kept(first: Seen, second: Seen) -> None:
         assert abs(value - changed) <= mechanism.sensitivity
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("call", "options"), CALLS)
 @pytest.mark.parametrize("n", [3, 4])
 def test_all_neighbours_keep_the_promises_to_all_mechanisms(

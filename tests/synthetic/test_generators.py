@@ -146,6 +146,7 @@ def test_an_empty_table_is_like_one_with_a_single_row(make: Make) -> None:
     assert complaint(generator, {"a": [None], "b": [None], "c": [None]}, empty, forbidden=FORBIDDEN) == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("domain", [DOMAIN, {"a": ["x", "y"]}])

@@ -37,6 +37,7 @@ def average(method: Method, people: int, queries: int, *, noise: float, runs: in
 # ---------------------------------------------------------------------------------------------------------- exhaustive
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("people", [8, 10, 12])
 @pytest.mark.parametrize("share", [40, 8])
 def test_all_subsets_within_alpha_leave_at_most_four_alpha_wrong(people: int, share: int) -> None:

@@ -93,6 +93,7 @@ def test_exact_laws_keep_the_claim(specimen: Specimen) -> None:
     assert found.passed, found.summary()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("specimen", [one for one in EXACT if not isinstance(built(one), LOOSE)])
 def test_exact_laws_would_not_keep_a_third_of_the_claim(specimen: Specimen) -> None:
     """The neighbours are hard ones: the audit has something to refute."""
@@ -103,6 +104,7 @@ def test_exact_laws_would_not_keep_a_third_of_the_claim(specimen: Specimen) -> N
     assert not third.passed, third.summary()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("specimen", [one for one in NAMED if isinstance(built(one), LATTICE)])
 def test_noise_follows_the_law_that_was_priced(specimen: Specimen, bits: SeededBits) -> None:
     mechanism: Any = specimen.mechanism()

@@ -56,6 +56,7 @@ def by_unit(rows: list[Row], people: UnitRows) -> dict[Any, Counter[str]]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("declared", [{}, {"types": TYPES}, {"unit": ("patient", "kind")}], ids=["int", "text", "two"])
 def test_only_one_unit_differs(relation: Neighbours, declared: dict[str, Any]) -> None:
