@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Iterator[None]:
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collects no doctests in this folder: to find out that its modules have none takes seconds."""
-    found: Any = yield
+    found = yield
     return [each for each in found if not isinstance(each, DoctestModule)]
 
 

@@ -15,7 +15,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
@@ -23,6 +23,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 CPU_LIMIT = 0.5
 """Seconds of CPU for the call of a quick test, where the factor is 1."""
@@ -257,24 +258,25 @@ class CostLimits:
         fails: whether a test above its limit fails.
         factor: how much slower than the machine of reference this one is.
         limit: seconds of CPU for the call of a quick test, where the factor is 1.
+        errors: the file descriptor to which a test that is stuck is traced; pytest captures the usual one.
     """
 
-    def __init__(self, *, fails: bool, factor: float, limit: float = CPU_LIMIT) -> None:
-        self._fails, self._factor, self._limit = fails, factor, limit
+    def __init__(self, *, fails: bool, factor: float, limit: float = CPU_LIMIT, errors: int = 2) -> None:
+        self._fails, self._factor, self._limit, self._errors = fails, factor, limit, errors
         self._clock = ImportClock()
         self._over: list[str] = []
         self._spent = 0.0
 
     def pytest_sessionstart(self) -> None:
-        sys.meta_path.insert(0, self._clock)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, self._clock)
 
     def pytest_sessionfinish(self) -> None:
-        sys.meta_path.remove(self._clock)  # type: ignore[arg-type]
+        sys.meta_path.remove(self._clock)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Ends the process, with a trace, if a test is stuck where no signal of Python arrives: in a library in C."""
-        faulthandler.dump_traceback_later(4 * _time_limit(item), exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(4 * _time_limit(item), exit=True, file=self._errors)
         try:
             return (yield)
         finally:
@@ -301,7 +303,7 @@ class CostLimits:
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         report: Any = yield
         if call.when == "call" and report.passed and self._is_over(item):
             allowed = f"{self._limit_of(item)} s times {self._factor:.2f} allowed"
@@ -362,8 +364,10 @@ def given_up_after(seconds: float) -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Judges costs where tests are as small as they usually are: with no more examples, and on no further engine."""
+    errors = config.stash.get(fault_handler_stderr_fd_key, 2)
     if os.environ.get("DISCREET_HYPOTHESIS") == "slow" or "DISCREET_SHADOW" in os.environ:
-        limits = CostLimits(fails=False, factor=float("inf"))
+        limits = CostLimits(fails=False, factor=float("inf"), errors=errors)
     else:
-        limits = CostLimits(fails=os.environ.get("DISCREET_TEST_COST") == "fail", factor=measure_factor())
+        fails = os.environ.get("DISCREET_TEST_COST") == "fail"
+        limits = CostLimits(fails=fails, factor=measure_factor(), errors=errors)
     config.pluginmanager.register(limits, "discreet-cost-limits")
