@@ -56,8 +56,8 @@ test-ci: $(VENV)/.dev
 # Which tests kill which mutants, in build/mutants/kills.md: hours of it, which may be stopped and gone on with.
 # MUTANTS="half the scale,too much truth" TESTS=tests/mechanisms runs a part.
 test-mutants: $(VENV)/.dev
-	$(SINGLE) $(REUSE) $(BIN)/python -m tests.mutation calls $(TESTS)
-	$(SINGLE) $(REUSE) $(BIN)/python -m tests.mutation kills $(TESTS)
+	$(SINGLE) $(REUSE) DISCREET_MUTANTS=calls $(BIN)/pytest -q -p no:xdist -m "not slow" $(or $(TESTS),tests)
+	$(SINGLE) $(REUSE) DISCREET_MUTANTS=kills $(BIN)/pytest -q -p no:xdist -m "not slow" $(or $(TESTS),tests)
 
 # Learners under every version of scikit-learn that the extra allows, each in a folder before the environment's own.
 SKLEARN := 1.6 1.7 1.8 1.9

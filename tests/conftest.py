@@ -20,6 +20,8 @@ from discreet.noise import SecureBits, SeededBits, rng
 pytest_plugins = ["tests.postgres_server", "tests.spark_session", "tests.engines.postgres_tables"]
 if "DISCREET_SHADOW" in os.environ:
     pytest_plugins = [*pytest_plugins, "tests.shadow"]
+if "DISCREET_MUTANTS" in os.environ:
+    pytest_plugins = [*pytest_plugins, "tests.mutation"]
 
 # A slow machine is no reason to fail, so nothing here depends on the clock, and every run tries the same examples.
 _STEADY = settings(

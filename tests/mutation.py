@@ -214,16 +214,9 @@ def table(found: Sequence[dict[str, Any]], mutants: Sequence[str] | dict[str, Mu
     return head + "\n".join(rows) + middle + "\n".join(tests) + "\n\n" + "\n".join(pairs) + "\n"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Runs one of the two steps, `calls` or `kills`; further arguments are pytest's. MUTANTS names some of them."""
-    step, *rest = arguments
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes over the run: DISCREET_MUTANTS says which step it is, and MUTANTS names some mutants, for all of them."""
     wanted = [name for name in os.environ.get("MUTANTS", "").split(",") if name]
     chosen = [mutant for mutant in MUTANTS if not wanted or mutant.name in wanted]
-    plugin: Any = (CallCount if step == "calls" else KillRun)(chosen, FOLDER)
-    return int(
-        pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", *rest], plugins=[plugin])
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    step = CallCount if os.environ["DISCREET_MUTANTS"] == "calls" else KillRun
+    config.pluginmanager.register(step(chosen, config.rootpath / FOLDER), "discreet-mutants")
