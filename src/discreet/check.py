@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Literal, TypeVar
 
 from discreet.errors import InvalidParameter
+from discreet.spelling import Hint
 
 Number = int | float | str | Fraction | Decimal
 """What a numeric parameter may be given as; numpy's real scalars count as int or float."""
@@ -63,7 +64,7 @@ def positive(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     name, value = _only(parameter)
     result = rational(floats=floats, **parameter)
     if result.numerator <= 0:
-        raise InvalidParameter(name, value, "> 0", f"Pass a positive number, e.g. {name}=0.1.")
+        raise InvalidParameter(name, value, "> 0", Hint(f"Pass a positive number, e.g. {{{name}:0.1}}."))
     return result
 
 
@@ -73,7 +74,7 @@ def not_negative(*, floats: Floats = "decimal", **parameter: object) -> Fraction
     result = rational(floats=floats, **parameter)
     minus_zero = isinstance(value, float) and value == 0 and math.copysign(1, value) < 0
     if result < 0 or minus_zero:
-        raise InvalidParameter(name, value, ">= 0", f"Pass zero or a positive number, e.g. {name}=0.1.")
+        raise InvalidParameter(name, value, ">= 0", Hint(f"Pass zero or a positive number, e.g. {{{name}:0.1}}."))
     return result
 
 
@@ -104,7 +105,9 @@ def integer(*, at_least: int | None = None, at_most: int | None = None, **parame
     """
     name, value = _only(parameter)
     if type(value) is not int and (_is_bool(value) or not isinstance(value, numbers.Integral)):
-        raise InvalidParameter(name, value, "to be a whole number", f"Pass an int, e.g. {name}={at_least or 1}.")
+        raise InvalidParameter(
+            name, value, "to be a whole number", Hint(f"Pass an int, e.g. {{{name}:{at_least or 1}}}.")
+        )
     result = int(value)
     if at_least is not None and result < at_least:
         raise InvalidParameter(name, value, f">= {at_least}")

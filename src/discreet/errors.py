@@ -9,6 +9,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from discreet.spelling import PYTHON, Hint, Spelling, point_at
+
 
 class DiscreetError(Exception):
     """The root of all errors raised on purpose by this library.
@@ -452,8 +454,12 @@ class InternalError(DiscreetError):
         return traceback.format_exception(self)
 
 
-def explained(error: DiscreetError) -> dict[str, str]:
+def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, str]:
     """Returns an error as labelled lines: its kind with the reason, then the hint and the position where it has them.
+
+    Args:
+        error: what is explained.
+        spelling: how the reader writes arguments.
 
     >>> refused = UnsupportedQuery("A join reads two tables.", "Ask about one.", (1, 15), text="SELECT * FROM a, b")
     >>> for label, text in explained(refused).items():
@@ -467,22 +473,13 @@ def explained(error: DiscreetError) -> dict[str, str]:
     position, hint = getattr(error, "position", None), getattr(error, "hint", "")
     where = f"line {position[0]}, column {position[1]}" if position else ""
     reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
-    pointer = _pointer(getattr(error, "text", ""), position) if position else ""
+    if isinstance(error, InvalidParameter):
+        reason = reason.replace(f"Expected {error.name}=", f"Expected {spelling.name(error.name)}=", 1)
+    if isinstance(hint, Hint):
+        hint = hint.spelled(spelling)
+    pointer = point_at(getattr(error, "text", ""), position) if position else ""
     found = {type(error).__name__: reason, "Hint": hint, "Position": where + pointer}
     return {label: text for label, text in found.items() if text or label not in ("Hint", "Position")}
-
-
-_WIDTH, _BEFORE = 100, 60  # of what is shown of a long line, and of what comes before the place
-
-
-def _pointer(text: str, position: tuple[int, int]) -> str:
-    """The line of a text at a position, and a mark below it; nothing if there is no such line."""
-    (number, column), lines = position, text.split("\n")
-    if not 0 < number <= len(lines):
-        return ""
-    start = max(0, column - 1 - _BEFORE)
-    shown = "".join(c if c.isprintable() else " " for c in lines[number - 1][start : start + _WIDTH])
-    return f"\n  {shown}\n  {' ' * (column - 1 - start)}^"
 
 
 def _call(error: BaseException) -> list[str]:

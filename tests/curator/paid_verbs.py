@@ -135,7 +135,7 @@ def _synthesize(generator: str, **how: Any) -> Call:
 
 def _tables(curator: Curator, **more: Any) -> Any:
     events = "SELECT ward, age FROM visits"
-    how = {"epsilon": 3, "generator": "mst", "bins": 2}
+    how: dict[str, Any] = {"epsilon": 3, "generator": "mst", "bins": 2}
     return curator.synthesize_tables("people", events, **how, **more)
 
 

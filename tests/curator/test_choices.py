@@ -9,10 +9,11 @@ import pytest
 
 import discreet
 from discreet.accounting import risk
-from discreet.curator.asking.choices import CANDIDATES, choose_epsilon
+from discreet.curator.asking.choices import choose_epsilon
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, Neighbours, PureDP, events
+from discreet.requests.argument_kinds import CANDIDATES
 from tests.curator.spies import BY_WARD, COUNT, Spy, clinic
 
 

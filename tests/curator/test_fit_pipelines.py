@@ -24,13 +24,12 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.presentation.documents.model_documents import (
     fit_plan_document,
-    learner_document,
     model_document,
     read_fit_plan,
-    read_learner,
     read_model,
 )
 from discreet.privacy import Budget
+from discreet.requests.learner_arguments import read_learner, write_learner
 
 REGIONS = ["north", "east", "south", "west"]
 SMOKES = ["no", "yes"]
@@ -227,8 +226,8 @@ def test_a_pipeline_travels_as_a_document() -> None:
     curator, fresh = curated(60), policies(20).drop(columns="costly")
     alone = PlainPipeline([("columns", mixed(told=False)), ("tree", learn.DecisionTreeClassifier(epsilon=5))])
     for estimator in (searched(), alone):
-        sent = json.loads(json.dumps(learner_document(estimator)))
-        there = read_learner(sent["learner"], sent["parameters"])
+        sent = json.loads(json.dumps(write_learner(estimator)))
+        there = read_learner(sent)
         plan = curator.plan_fit(there, ROWS, target="costly")
         back = read_fit_plan(json.loads(json.dumps(fit_plan_document(plan))))
         assert (str(back), back.event) == (str(plan), plan.event)

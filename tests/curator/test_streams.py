@@ -68,7 +68,7 @@ def protect(curator: Curator, rows: list[Row], **declared: Any) -> None:
 
 
 def started(curator: Curator, question: str = DAILY, **how: Any) -> CuratedStream:
-    usual = {"every": "day", "horizon": 4, "start": START}
+    usual: dict[str, Any] = {"every": "day", "horizon": 4, "start": START}
     if "epsilon" not in how and "rho" not in how:
         how["rho"] = 10**8
     return curator.stream(question, **(usual | how))

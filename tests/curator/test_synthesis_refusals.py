@@ -132,7 +132,7 @@ def test_rules_that_leave_nothing_are_refused(name: str, forbidden: list[dict[st
         ({"forbidden": [{"word": ["z"]}]}, "forbidden"),
         ({"generator": "AIM2"}, "generator"),
         ({"generator": ""}, "generator"),
-        ({"generator": None}, "generator"),
+        ({"generator": 5}, "generator"),
         ({"generator": MST}, "generator"),
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": math.nan}, "epsilon"),

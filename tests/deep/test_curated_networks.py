@@ -22,6 +22,7 @@ from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
 from discreet.noise import SeededBits, uniform_below
 from discreet.presentation.documents import model_documents
 from discreet.privacy import Budget, Neighbours, events
+from discreet.requests.learner_arguments import read_learner, write_learner
 from tests.cases import every
 from tests.curator.clinic import neighbour, visits
 from tests.curator.handing import Listening, apart, curated, handed
@@ -349,14 +350,14 @@ def test_no_rows_and_labels_of_no_class_are_no_error() -> None:
 
 def test_it_travels_as_a_document() -> None:
     curator, _ = spied()
-    document = model_documents.learner_document(network())
+    document = write_learner(network())
     assert document["learner"] == "deep.Classifier"
-    estimator = model_documents.read_learner(document["learner"], document["parameters"])
+    estimator = read_learner(document)
     model = curator.fit(estimator, WARD, target="ward")
     again = model_documents.read_model(model_documents.model_document(model))
     assert again.event_ == model.event_
     with pytest.raises(InvalidParameter):
-        model_documents.read_learner("deep.Trainer", {})
+        read_learner({"learner": "deep.Trainer"})
 
 
 def test_seeded_noise_never_comes_back_as_private(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from discreet.errors import (
     MissingExtra,
     StreamError,
 )
-from discreet.ledger import AnchoredBook, Book, Head
+from discreet.ledger import OWNER, AnchoredBook, Book, Head
 from discreet.ledger.entry import seal
 from discreet.ledger.store import base, postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
@@ -764,9 +764,9 @@ def test_a_stream_needs_a_file_of_its_own(place: str, tmp_path: Path) -> None:
         state = str(tmp_path / "state")
         curator.stream(question, name="daily", state=state, **how).release()
         curator.stream(name="daily", state=state).close()
-        for wrong in ({"name": "weekly"}, {"name": "daily", "analyst": "ana"}):
+        for name, analyst in (("weekly", OWNER), ("daily", "ana")):
             with pytest.raises(StreamError, match="not the state of"):
-                curator.stream(**wrong, state=state)
+                curator.stream(name=name, analyst=analyst, state=state)
         with pytest.raises(StreamError):  # an empty state of a stream that has gone on
             curator.stream(question, name="daily", state=str(tmp_path / "other"), **how)
     assert stat.S_IMODE(os.stat(state).st_mode) == 0o600

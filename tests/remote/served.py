@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,26 +15,15 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.noise import SeededBits
-from discreet.plan.model.schema import Limits
-from discreet.presentation.documents import (
-    answer_document,
-    answers_document,
-    choices_document,
-    error_document,
-    explanation_document,
-    fit_plan_document,
-    model_document,
-    profile_document,
-    read_learner,
-)
-from discreet.presentation.documents.json_values import read_parameters
+from discreet.presentation.documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobState, JobStatus, Operation, Work
+from discreet.service.desk import Document, JobState, JobStatus, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
+from discreet.service.worker.operations import perform
 from tests.curator.clinic import DECLARED, visits
 from tests.service.api.offices import FakeDesk
 
@@ -45,22 +34,6 @@ def clinic(bits: SeededBits) -> Curator:
     curator.protect(visits(3, 60), name="visits", account="patients", budget=Budget(epsilon=50), **declared)
     curator.appoint("ana", "analyst", account="patients")
     return curator
-
-
-def _learner(arguments: dict[str, Any]) -> Any:
-    return read_learner(arguments.pop("learner"), arguments.pop("parameters", {}))
-
-
-WRITERS: Mapping[Operation, Callable[[Any], Document]] = {
-    Operation.ASK: answer_document,
-    Operation.REHEARSE: answer_document,
-    Operation.ASK_MANY: answers_document,
-    Operation.EXPLAIN: explanation_document,
-    Operation.CHOOSE_EPSILON: choices_document,
-    Operation.PROFILE: profile_document,
-    Operation.FIT: model_document,
-    Operation.PLAN_FIT: fit_plan_document,
-}
 
 
 @dataclass
@@ -77,15 +50,8 @@ class CuratorDesk(FakeDesk):
         return self.done(caller, work)
 
     def done(self, caller: Caller, work: Work) -> Document:
-        given = {name: value for name, value in work.arguments.items() if value is not None}
-        if "parameters" in given and "learner" not in given:
-            given["parameters"] = read_parameters(given["parameters"])
-        if isinstance(given.get("limits"), dict):
-            given["limits"] = Limits(**given["limits"])
-        first = [_learner(given)] if "learner" in given else []
-        first += [given.pop(name) for name in ("sql", "questions", "table") if name in given]
-        who = {"analyst": caller.name, **({"key": work.key} if work.operation.charges else {})}
-        return WRITERS[work.operation](getattr(self.curator, work.operation.value)(*first, **given, **who))
+        who = {"analyst": caller.name, "project": "", "key": work.key}
+        return perform(self.curator, work.operation, work.arguments, who)
 
     def begin(self, caller: Caller, work: Work) -> JobStatus:
         status = super().begin(caller, work)

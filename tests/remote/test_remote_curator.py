@@ -13,10 +13,10 @@ from discreet.curator import Answer, Curator
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier
 from discreet.plan.model.schema import Limits
-from discreet.presentation.documents import learner_document
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
 from discreet.remote.http_transport import Address, Transport
+from discreet.requests.learner_arguments import write_learner
 from discreet.service.api.response_models import (
     AnswerModel,
     AnswersModel,
@@ -84,7 +84,7 @@ def test_parameters_of_a_question(ana: RemoteCurator) -> None:
 
 @pytest.mark.ci
 def test_documents_are_what_the_description_says(ana: RemoteCurator, service: Served) -> None:
-    learner = learner_document(DecisionTreeClassifier(epsilon=1))
+    learner = write_learner(DecisionTreeClassifier(epsilon=1))
     rows = {"sql": "SELECT age, charge, ward FROM visits", "target": "ward", **learner}
     told: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
         "ask": (AnswerModel, {"sql": BY_WARD, "epsilon": 1}),
@@ -268,11 +268,11 @@ def test_plans_and_budgets_that_do_not_travel_are_refused(ana: RemoteCurator) ->
     with pytest.raises(InvalidParameter):
         ana.choose_epsilon(COUNT, [ApproxDP(1, "1e-6")])
     with pytest.raises(InvalidParameter):
-        ana.ask(COUNT, epsilom=1)
+        ana.ask(COUNT, epsilon=1, analyst="ben")
 
 
 def test_methods_are_those_of_the_curator() -> None:
     own = {name for name, each in inspect.getmembers(RemoteCurator, inspect.isfunction) if not name.startswith("_")}
-    more = {"ask_document", "table_facts", "certificate", "anchor"}
+    more = {"ask_document", "perform_document", "table_facts", "certificate", "anchor"}
     assert own - more <= set(dir(Curator))
     assert own >= {"ask", "ask_many", "explain", "rehearse", "choose_epsilon", "profile", "fit", "plan_fit", "verify"}

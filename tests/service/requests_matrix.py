@@ -15,7 +15,7 @@ import httpx
 
 from discreet.service.api.route_access import NEEDS
 from discreet.service.caller import Permission, ServiceRole
-from discreet.service.desk import Operation, Work
+from discreet.service.desk import OPERATIONS, Work
 from discreet.service.page import ROUTES
 from discreet.service.wire.statement_kinds import COMMANDS, Kind
 from tests.service.whole_service import Browser, Connection, Whole
@@ -71,7 +71,7 @@ def targets(made: Whole, role: ServiceRole) -> Targets:
     caller = known.caller_of_key(made.keys[role][0])
     job, sequence = "0" * 32, 0
     if caller.may(Permission.ASK):
-        asked = Work(operation=Operation.ASK, arguments={"sql": COUNT, "epsilon": "0.5"})
+        asked = Work(operation=OPERATIONS["ask"], arguments={"sql": COUNT, "epsilon": "0.5"})
         job = made.desk.begin(caller, asked).id
         charges = [entry for entry in made.desk.curator.entries() if entry.kind == "charge"]
         sequence = charges[-1].sequence if charges else 0

@@ -32,7 +32,7 @@ from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobState, JobStatus, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
 from discreet.service.settings import Settings
@@ -96,7 +96,7 @@ class TapedDesk:
             raise
         except Exception as error:
             raise InternalError("The service failed. Please report it.") from error
-        if work.operation is Operation.PROTECT:
+        if work.operation is OPERATIONS["protect"]:
             found.pop("tables")
         return found
 

@@ -15,7 +15,7 @@ from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Csv, Form, Html, Json, form, json_text, stages, write_page
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
-from discreet.curator.asking.choices import CANDIDATES, Choices
+from discreet.curator.asking.choices import Choices
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
@@ -28,6 +28,7 @@ from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.json_values import write_value
 from discreet.report import page
 from discreet.report.csv_text import csv_text
+from discreet.requests.argument_kinds import CANDIDATES
 from discreet.sql.parameters import Parameters
 from discreet.sql.sql_tokens import statements
 

@@ -1,23 +1,23 @@
 """The curator: a steward protects tables, an analyst asks, the book is paid first.
 
-`Curator.ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, and the performer.
+`Curator._ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, and the performer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.batch import BatchAsker, RequestedBatch
-from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
+from discreet.curator.asking.choices import Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
-from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
+from discreet.curator.asking.explanation import Explanation, explanation, with_offers
 from discreet.curator.asking.performer import Performer, WantedProfile
-from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
-from discreet.curator.asking.profiler import KeySet, Profiler
+from discreet.curator.asking.planner import Planner
+from discreet.curator.asking.profiler import Profiler
 from discreet.curator.asking.question_asker import QuestionAsker
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog, Day
@@ -33,19 +33,31 @@ from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, 
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
-from discreet.ledger import OWNER, Account, Balance, Book, Caller, Entry, Head, Remaining, Role, Standing
+from discreet.ledger import Account, Balance, Book, Caller, Entry, Head, Remaining, Role, Standing
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
-from discreet.plan.model.nodes import Question, Value
 from discreet.privacy import Loss, Neighbours
-from discreet.progress import Progress, telling
-from discreet.sql.parameters import Parameters
+from discreet.progress import told_to
+from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
+from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
+from discreet.requests.request import R, Request, arguments
+from discreet.requests.table_requests import (
+    BuyProfile,
+    Fit,
+    OpenStream,
+    PlanFit,
+    PlanSynthesize,
+    PlanSynthesizeTables,
+    Synthesize,
+    SynthesizeTables,
+)
+from discreet.requests.verb_table import VERBS
+from discreet.requests.verbs import Verbs
 
 
-class Curator:
+class Curator(Verbs):
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's
@@ -125,242 +137,123 @@ class Curator:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    @telling
-    def ask(
-        self,
-        question: str | Question,
-        *,
-        parameters: Parameters = None,
-        epsilon: check.Number | None = None,
-        delta: check.Number | None = None,
-        limits: RequestedLimits = None,
-        other: Value = None,
-        analyst: str = OWNER,
-        confidence: check.Number = CONFIDENCE,
-        key: str | None = None,
-        within: check.Number | None = None,
-        max_epsilon: check.Number | None = None,
-        project: str = "",
-        profile: check.Number | None = None,
-        coverage: check.Number | None = None,
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
-    ) -> Answer:
-        """Returns a private answer, charged before anything is read; a stored one that is as good is free.
+    def _perform(self, request: Request[R], caller: Caller) -> R:
+        with told_to(caller.progress):
+            found: R = VERBS[request.verb].run(self, request, caller)
+            return found
 
-        Args:
-            question: one SELECT, or a plan.
-            parameters: the values of `?` and `$1` as a list, of `:name` and `$name` as a dictionary, as if written out.
-            epsilon: what the answer may cost.
-            delta: its chance of more; a hundredth of the account's delta unless it is given.
-            limits: how much one unit may count, instead of the table's own; "choose" finds out for a fifth of epsilon.
-            other: the label of one more group, of all rows whose keys are not declared, or whose groups are not shown.
-            analyst: who asks, and pays from their cap.
-            confidence: of each interval.
-            key: an idempotency key: the same key with the same question is charged once and answered alike, always.
-            within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence.
-            max_epsilon: what that may cost at most.
-            project: whose cap it counts against, beside the analyst's and the account's.
-            profile: what a profile of the table may cost, bought in the same charge unless one as precise is kept.
-            coverage: which part of the epsilon is for what limits and bounds leave out of this very question.
-            progress: is called with the name of every stage that begins.
-
-        Raises:
-            UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
-            InvalidParameter: if a parameter is outside its domain, or within= needs more than max_epsilon=.
-            NotPermitted: if the analyst may not ask, not even for what is stored.
-            InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
-            KeyConflict: if the key came with another question before; nothing was spent.
-            QueryFailed: if the engine failed, or did so before under this key; the charge stays.
-            KeyboardInterrupt: on Ctrl-C in the main thread; its notes say whether a charge stays.
-        """
-        chance = check.probability(confidence=confidence)
-        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
-        bound = self._catalog.read(question, parameters)
-        measurement = self._planner.plan(bound, limits=limits, other=other)
-        account = self._book.admit(measurement.account, analyst, project)
-        terms = self._planner.terms(measurement, requested, account.budget)
+    def _ask(self, request: Ask, caller: Caller) -> Answer:
+        """Does what `ask` promises: plans, finds what is stored, charges, reads, adds noise, stores, answers."""
+        bound = self._catalog.read(request.sql, request.parameters)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        account = self._book.admit(measurement.account, caller.analyst, caller.project)
+        terms = self._planner.terms(measurement, request, account.budget)
         wanted: WantedProfile | None = None
-        if profile is not None or coverage is not None:
-            terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
-        caller = Caller(analyst=analyst, project=project, key=key)
-        return self._asker.ask(measurement, terms, caller, profile=wanted, confidence=chance)
+        if request.profile is not None or request.coverage is not None:
+            terms, wanted = self._profiler.wanted(measurement, terms, request.profile, request.coverage)
+        return self._asker.ask(measurement, terms, caller, profile=wanted, confidence=request.confidence)
 
-    @telling
-    def ask_many(
-        self,
-        questions: Sequence[str | Question],
-        *,
-        epsilon: check.Number,
-        delta: check.Number | None = None,
-        limits: RequestedLimits = None,
-        analyst: str = OWNER,
-        confidence: check.Number = CONFIDENCE,
-        key: str | None = None,
-        project: str = "",
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
-    ) -> list[Answer]:
-        """Returns an answer to each question, for one charge of this epsilon: all of them, or an error.
+    def _ask_many(self, request: AskMany, caller: Caller) -> list[Answer]:
+        asked = RequestedBatch(request.questions, request.epsilon, request.delta, request.limits, request.confidence)
+        return self._batches.ask(asked, caller)
 
-        Equal questions are measured once. What is kept, or follows from others with no more noise, takes no share of
-        the budget. All are about one account's people. Arguments and errors are those of `ask`; errors name a place.
-        """
-        asked = RequestedBatch(questions, epsilon, delta, limits, check.probability(confidence=confidence))
-        return self._batches.ask(asked, Caller(analyst=analyst, project=project, key=key))
-
-    def explain(
-        self,
-        question: str | Question,
-        *,
-        parameters: Parameters = None,
-        epsilon: check.Number | None = None,
-        delta: check.Number | None = None,
-        limits: RequestedLimits = None,
-        other: Value = None,
-        analyst: str = OWNER,
-        confidence: check.Number = CONFIDENCE,
-        rows: int = ROWS,
-        within: check.Number | None = None,
-        max_epsilon: check.Number | None = None,
-        project: str = "",
-    ) -> Explanation:
-        """Explains what would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
-
-        What a budget refuses is said to be. It takes what `ask` takes, and the `rows` of a group, for errors of means.
-        """
-        chance = check.probability(confidence=confidence)
-        imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
-        state = self._book.admit(measurement.account, analyst)
-        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
-        terms = self._planner.terms(measurement, requested, state.budget)
+    def _explain(self, request: Explain, caller: Caller) -> Explanation:
+        bound = self._catalog.read(request.sql, request.parameters)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        state = self._book.admit(measurement.account, caller.analyst)
+        terms = self._planner.terms(measurement, request, state.budget)
         measurement = self._planner.payable(measurement, terms)
-        found = explanation(measurement, terms, self._book, state, confidence=chance, rows=imagined)
-        return with_offers(found, measurement, terms, self._book, self._replay, who=(analyst, project))
+        found = explanation(measurement, terms, self._book, state, confidence=request.confidence, rows=request.rows)
+        who = (caller.analyst, caller.project)
+        return with_offers(found, measurement, terms, self._book, self._replay, who=who)
 
-    def rehearse(
-        self,
-        question: str | Question,
-        *,
-        parameters: Parameters = None,
-        epsilon: check.Number = 1,
-        delta: check.Number | None = None,
-        limits: RequestedLimits = None,
-        other: Value = None,
-        analyst: str = OWNER,
-        confidence: check.Number = CONFIDENCE,
-        rows: int = 1000,
-    ) -> Answer:
-        """Returns the shape of an answer, on rows made up from declarations: nobody's numbers, seeded noise, free."""
-        chance = check.probability(confidence=confidence)
-        count = check.integer(rows=rows, at_least=1, at_most=10**6)
-        bound = self._catalog.read(question, parameters)
-        measurement = self._planner.plan(bound, limits=limits, other=other, salt=SALT)
-        state = self._book.admit(measurement.account, analyst)
-        result = rehearsed(measurement, Terms.of(epsilon, delta, state.budget), count)
-        made_up = Answer.of(result, chance, Remaining.of(state.spent, state.budget))
+    def _rehearse(self, request: Rehearse, caller: Caller) -> Answer:
+        bound = self._catalog.read(request.sql, request.parameters)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=SALT)
+        state = self._book.admit(measurement.account, caller.analyst)
+        result = rehearsed(measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows)
+        made_up = Answer.of(result, request.confidence, Remaining.of(state.spent, state.budget))
         return replace(made_up, replayed=False, notes=(NOTE, *made_up.notes))
 
-    def choose_epsilon(
-        self,
-        question: str | Question,
-        candidates: Sequence[Candidate] = CANDIDATES,
-        *,
-        parameters: Parameters = None,
-        delta: check.Number | None = None,
-        limits: RequestedLimits = None,
-        other: Value = None,
-        analyst: str = OWNER,
-        confidence: check.Number = CONFIDENCE,
-        rows: int = ROWS,
-    ) -> Choices:
-        """Compares epsilons, with this delta, or budgets: errors, and what an attacker learns; costs nothing."""
-        chance = check.probability(confidence=confidence)
-        imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
-        total = self._book.admit(measurement.account, analyst).budget
-        budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
-        return compare(self._planner.payable(measurement, budgets[0]), budgets, confidence=chance, rows=imagined)
+    def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
+        bound = self._catalog.read(request.sql, request.parameters)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
+        total = self._book.admit(measurement.account, caller.analyst).budget
+        delta = Terms.of(1, request.delta, total).delta
+        budgets = [terms_of(each, delta) for each in listed(request.candidates)]
+        payable = self._planner.payable(measurement, budgets[0])
+        return compare(payable, budgets, confidence=request.confidence, rows=request.rows)
 
-    @telling
-    def profile(
-        self,
-        table: str,
-        *,
-        epsilon: check.Number,
-        columns: Sequence[str] | None = None,
-        by: Sequence[KeySet] | None = None,
-        analyst: str = OWNER,
-        key: str | None = None,
-        project: str = "",
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
-    ) -> Profile:
-        """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
+    def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
+        plan = self._profiler.plan(request.table, request.columns, request.by)
+        wanted = self._profiler.of_table(plan, request.epsilon)
+        return self._profiler.buy(wanted, caller)
 
-        It tells of people, their rows and groups, and what limits, bounds and missing ids leave out: values of
-        `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
-        """
-        wanted = self._profiler.of_table(self._profiler.plan(table, columns, by), check.positive(epsilon=epsilon))
-        return self._profiler.buy(wanted, Caller(analyst=analyst, project=project, key=key))
+    def _fit(self, request: Fit, caller: Caller) -> Any:
+        training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
+        return self._trainer.fit(training, caller)
 
-    def stream(self, question: str | None = None, **how: Any) -> CuratedStream:
-        """Returns a stream that is charged once and released period by period; see `Streams.open` for what it takes."""
-        return self._streams.opened(question, **how)
+    def _plan_fit(self, request: PlanFit, caller: Caller) -> FitPlan:
+        training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
+        return self._trainer.explain(training, analyst=caller.analyst, project=caller.project)
+
+    def _synthesize(self, request: Synthesize, caller: Caller) -> SyntheticTable:
+        who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
+        return self._synthesizer.synthesize(request.table, rows=request.rows, **who, **_synthesis(request))
+
+    def _synthesize_tables(self, request: SynthesizeTables, caller: Caller) -> SyntheticTables:
+        who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
+        people, events, how = request.people, request.events, _synthesis(request)
+        return self._synthesizer.synthesize_tables(people, events, rows=request.rows, **who, **how)
+
+    def _plan_synthesize(self, request: PlanSynthesize, caller: Caller) -> SynthesisPrice:
+        who = {"analyst": caller.analyst, "project": caller.project}
+        return self._synthesizer.price(request.table, **who, **_synthesis(request))
+
+    def _plan_synthesize_tables(self, request: PlanSynthesizeTables, caller: Caller) -> SynthesisPrice:
+        who = {"analyst": caller.analyst, "project": caller.project}
+        return self._synthesizer.price(request.people, request.events, **who, **_synthesis(request))
+
+    def _stream(self, request: OpenStream, caller: Caller) -> CuratedStream:
+        how = {argument.name: getattr(request, argument.name) for argument in arguments(OpenStream)}
+        question = how.pop("sql")
+        if question is None:
+            named = {name: how[name] for name in ("name", "confidence", "state")}
+            return self._streams.named(analyst=caller.analyst, **named)
+        return self._streams.open(question, analyst=caller.analyst, project=caller.project, **how)
+
+    def _budget(self, request: GetBudget, _: Caller) -> Standing:
+        return self._book.standing(self._catalog.account_of(request.name))
+
+    def _history(self, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
+        account = None if request.name is None else self._catalog.account_of(request.name)
+        return self._book.history(account, analyst=request.analyst, project=request.project)
+
+    def _verify(self, _: Verify, __: Caller) -> Head:
+        return self._book.verify()
+
+    def _amend(self, request: Amend, caller: Caller) -> Balance:
+        by, act = caller.analyst, self._book.stewardship
+        return act.amend(request.account, budget=request.budget, by=by, note=request.note)
+
+    def _renew(self, request: Renew, caller: Caller) -> Balance:
+        by, act = caller.analyst, self._book.stewardship
+        return act.renew(request.account, budget=request.budget, by=by, note=request.note)
+
+    def _unlock(self, request: Unlock, caller: Caller) -> None:
+        self._book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
+
+    def _appoint(self, request: Appoint, caller: Caller) -> None:
+        act = self._book.stewardship
+        act.appoint(request.who, request.role, account=request.account, cap=request.cap, by=caller.analyst)
+
+    def _allot(self, request: Allot, caller: Caller) -> None:
+        act = self._book.stewardship
+        act.allot(request.project, account=request.account, cap=request.cap, by=caller.analyst, note=request.note)
 
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
-
-    @telling
-    def fit(
-        self,
-        estimator: Any,
-        question: str,
-        *,
-        target: str | None = None,
-        analyst: str = OWNER,
-        key: str | None = None,
-        project: str = "",
-        rows_per_unit: int = 1,
-        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
-    ) -> Any:
-        """Returns a private learner, trained on rows of one SELECT; charged before any is read. Fails as `ask` does.
-
-        Features are the columns as written, but for the `target`, which is learned; numbers are clipped to declared
-        bounds, texts with declared keys become one feature for each key. A copy of the estimator, a learner of
-        `discreet.learn`, is fitted for its own epsilon and delta, with bounds, classes and neighbours as declared. The
-        same again is given for free. It has `columns_`, and of the call `cost_`, `remaining_`, `replayed_`, `notes_`.
-
-        Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
-        each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
-        """
-        training = self._trainer.plan(estimator, question, target, rows_per_unit)
-        return self._trainer.fit(training, Caller(analyst=analyst, project=project, key=key))
-
-    def plan_fit(
-        self,
-        estimator: Any,
-        question: str,
-        *,
-        target: str | None = None,
-        analyst: str = OWNER,
-        project: str = "",
-        rows_per_unit: int = 1,
-    ) -> FitPlan:
-        """Returns what `fit` would release and cost; reads nothing, costs nothing. Refuses whom `fit` refuses."""
-        training = self._trainer.plan(estimator, question, target, rows_per_unit)
-        return self._trainer.explain(training, analyst=analyst, project=project)
-
-    def synthesize(self, question: str, **how: Any) -> SyntheticTable:
-        """Returns made-up rows like a table's, charged before any is read; takes what `Synthesizer.synthesize` does."""
-        return self._synthesizer.synthesize(question, **how)
-
-    def synthesize_tables(self, people: str, events: str, **how: Any) -> SyntheticTables:
-        """Returns made-up people and events, linked by a made-up key; as `Synthesizer.synthesize_tables` describes."""
-        return self._synthesizer.synthesize_tables(people, events, **how)
-
-    def plan_synthesize(self, question: str, events: str | None = None, **how: Any) -> SynthesisPrice:
-        """Returns what `synthesize`, or with `events` `synthesize_tables`, would release and cost, for nothing."""
-        return self._synthesizer.price(question, events, **how)
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
@@ -422,24 +315,6 @@ class Curator:
         facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
         self._catalog.protect(source, name=name, replacing=self._book.declaration(name) if change else None, **facts)
 
-    def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
-        """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
-        return self._book.stewardship.amend(account, budget=budget, by=by, note=note)
-
-    def renew(self, account: str, *, budget: Loss | None = None, by: str = OWNER, note: str = "") -> Balance:
-        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
-        return self._book.stewardship.renew(account, budget=budget, by=by, note=note)
-
-    def appoint(
-        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
-    ) -> None:
-        """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
-        self._book.stewardship.appoint(who, role, account=account, cap=cap, by=by)
-
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:
-        """Gives a project a cap on an account: questions that name the project count against both."""
-        self._book.stewardship.allot(project, account=account, cap=cap, by=by, note=note)
-
     def allotted(self, project: str, *, account: str) -> Loss | None:
         """Returns the cap of a project on an account; None if it has none."""
         return self._book.allotted(project, account=account)
@@ -447,18 +322,6 @@ class Curator:
     def capped(self, analyst: str, *, account: str) -> Loss | None:
         """Returns the cap of an analyst on an account; None if they have none of their own."""
         return self._book.capped(analyst, account=account)
-
-    def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
-        """Gives an account its failure credits back, after somebody has looked why questions failed."""
-        self._book.stewardship.unlock(account, by=by, note=note)
-
-    def budget(self, name: str) -> Standing:
-        """Returns what a table's account, or the account of that name, may spend, spent and has left; and everybody."""
-        return self._book.standing(self._catalog.account_of(name))
-
-    def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:
-        """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only."""
-        return self._book.history(self._catalog.account_of(name), analyst=analyst, project=project)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """Returns the figures of an account, or of one analyst or project on it."""
@@ -484,6 +347,8 @@ class Curator:
         """Returns the role of somebody on an account, or (account "") on the whole book."""
         return self._book.role(account, who)
 
-    def verify(self) -> Head:
-        """Walks the whole book; raises if anything was changed."""
-        return self._book.verify()
+
+def _synthesis(request: Synthesize | SynthesizeTables | PlanSynthesize | PlanSynthesizeTables) -> dict[str, Any]:
+    """Returns what the plan of a synthetic table takes."""
+    others = ("table", "people", "events", "rows")
+    return {each.name: getattr(request, each.name) for each in arguments(type(request)) if each.name not in others}

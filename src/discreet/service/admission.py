@@ -9,10 +9,8 @@ from typing import Any
 from discreet import check
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER, AccountState, Book
-from discreet.privacy import Budget, Loss
-
-_AMOUNTS = ("epsilon", "delta", "rho")
-_LONGEST_AMOUNT = 100  # characters; an exact amount needs fewer
+from discreet.requests.request import arguments
+from discreet.requests.verb_table import VERBS
 
 
 def require_listed(book: Book, analyst: str, account: str, project: str = "") -> AccountState:
@@ -35,7 +33,7 @@ def require_listed(book: Book, analyst: str, account: str, project: str = "") ->
     return state
 
 
-def check_least(arguments: Mapping[str, Any], least: Fraction) -> None:
+def check_least(given: Mapping[str, Any], least: Fraction) -> None:
     """Refuses a question that asks for less than the least epsilon: a budget would last for too many entries.
 
     It covers what `ask`, `ask_many` (each of its questions), `profile` and `fit` take as JSON. Where `within` is given
@@ -49,9 +47,9 @@ def check_least(arguments: Mapping[str, Any], least: Fraction) -> None:
     Traceback (most recent call last):
     discreet.errors.InvalidParameter: Expected epsilon=0.0005 of each of 2 questions >= 0.001. Ask for more; ...
     """
-    questions = arguments.get("questions")
+    questions = given.get("questions")
     count = max(1, len(questions)) if isinstance(questions, list | tuple) else 1
-    for name, value in _amounts(arguments):
+    for name, value in _amounts(given):
         amount = check.positive(**{name: value}) / count
         if amount < least:
             shown = f"{float(amount):g}" + (f" of each of {count} questions" if count > 1 else "")
@@ -68,31 +66,14 @@ class _Plain(str):
         return str(self)
 
 
-def _amounts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _amounts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every epsilon that a request names, also that of a learner."""
-    for name in ("epsilon", "max_epsilon", "profile"):
-        if arguments.get(name) is not None:
-            yield name, arguments[name]
-    learner = arguments.get("parameters") if "learner" in arguments else None
+    for name in sorted(_SPENDING):
+        if given.get(name) is not None:
+            yield name, given[name]
+    learner = given.get("parameters") if "learner" in given else None
     if isinstance(learner, Mapping) and learner.get("epsilon") is not None:
         yield "epsilon", learner["epsilon"]
 
 
-def read_budget(given: object, *, name: str = "budget") -> Loss:
-    """Returns the budget or cap that JSON tells.
-
-    Raises:
-        InvalidParameter: if it is no object of exact amounts that go together.
-
-    >>> print(read_budget({"epsilon": "2", "delta": "1e-6"}), "|", read_budget({"rho": 0.5}))
-    epsilon=2, delta=1e-06 | rho=0.5
-    """
-    example = 'Pass e.g. {"epsilon": "2", "delta": "1e-6"} or {"rho": "0.1"}.'
-    if not isinstance(given, Mapping) or not given:
-        raise InvalidParameter(name, given, "to be an object of amounts", example)
-    for key, value in given.items():
-        if key not in _AMOUNTS:
-            raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta or rho", example)
-        if isinstance(value, str) and len(value) > _LONGEST_AMOUNT:
-            raise InvalidParameter(f"{name}.{key}", f"{len(value)} characters", "to be a number", example)
-    return Budget(epsilon=given.get("epsilon"), delta=given.get("delta"), rho=given.get("rho"))
+_SPENDING = {each.name for verb in VERBS.values() for each in arguments(verb.request) if each.arg.spends}

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from discreet.errors import NotPermitted
+from discreet.requests.verb_table import Permission
+
+__all__ = ["PERMISSIONS", "Caller", "Permission", "ServiceRole"]
 
 
 class ServiceRole(Enum):
@@ -23,21 +26,6 @@ class ServiceRole(Enum):
 
     AUDITOR = "auditor"
     """Reads the book and verifies it; asks nothing."""
-
-
-class Permission(Enum):
-    """What a route or a command of the wire needs."""
-
-    SEE_TABLES = "see tables"
-    PLAN = "plan questions"
-    ASK = "ask questions"
-    SEE_OWN = "see their own budget, history and certificates"
-    SEE_ALL = "see everybody's budgets and history"
-    VERIFY = "verify the book and export its head"
-    STEWARD = "act as a steward"
-    MANAGE_PEOPLE = "manage people and keys"
-    PROTECT = "protect tables"
-    ATTACK = "run the attack lab"
 
 
 _EVERYBODY = {Permission.SEE_TABLES, Permission.SEE_OWN}

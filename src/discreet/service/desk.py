@@ -7,44 +7,41 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.caller import Caller, Permission
 
 Document = dict[str, Any]
 """Plain JSON; `presentation.documents` writes and reads those of answers, explanations and errors."""
 
 
-class Operation(Enum):
-    """What workers do; each is the curator's method of that name, and takes its arguments as JSON."""
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What workers do; most operations are verbs of a curator, and take their arguments as JSON.
 
-    ASK = "ask"
-    ASK_MANY = "ask_many"
-    PROFILE = "profile"
-    FIT = "fit"
-    EXPLAIN = "explain"
-    REHEARSE = "rehearse"
-    CHOOSE_EPSILON = "choose_epsilon"
-    PLAN_FIT = "plan_fit"
-    INSPECT = "inspect"
-    """Looks into a file before it is protected: what `discreet check` does; for stewards' eyes."""
-    PROTECT = "protect"
-    ATTACK = "attack"
+    Attributes:
+        value: its name.
+        permission: what a caller needs for it.
+        queue: where it waits for a worker.
+        charges: whether it spends: then its outcome leaves at a tick, and a killed one uses a failure credit.
+    """
 
-    @property
-    def charges(self) -> bool:
-        """Tells whether it spends: then its outcome leaves at a tick, and a killed one uses a failure credit."""
-        return self in (Operation.ASK, Operation.ASK_MANY, Operation.PROFILE, Operation.FIT)
-
-    @property
-    def permission(self) -> Permission:
-        """Returns what a caller needs for it."""
-        return _PERMISSIONS.get(self, Permission.PLAN)
+    value: str
+    permission: Permission
+    queue: Queue
+    charges: bool = False
 
 
-_PERMISSIONS = {
-    **dict.fromkeys((Operation.ASK, Operation.ASK_MANY, Operation.PROFILE, Operation.FIT), Permission.ASK),
-    **dict.fromkeys((Operation.INSPECT, Operation.PROTECT), Permission.PROTECT),
-    Operation.ATTACK: Permission.ATTACK,
+OPERATIONS: Mapping[str, Operation] = {
+    **{
+        verb.name: Operation(verb.name, verb.permission, verb.queue, verb.charges)
+        for verb in VERBS.values()
+        if verb.queue in (Queue.ASKING, Queue.PLANNING, Queue.LONG)
+    },
+    "inspect": Operation("inspect", Permission.PROTECT, Queue.STEWARD),  # what `discreet check` tells, for stewards
+    "protect": Operation("protect", Permission.PROTECT, Queue.STEWARD),
+    "attack": Operation("attack", Permission.ATTACK, Queue.LONG),
 }
+"""All operations by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

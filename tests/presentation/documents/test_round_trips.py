@@ -21,7 +21,6 @@ from discreet.presentation.documents import (
     entry_document,
     explanation_document,
     fit_plan_document,
-    learner_document,
     model_document,
     profile_document,
     read_answer,
@@ -30,17 +29,16 @@ from discreet.presentation.documents import (
     read_choices,
     read_entry,
     read_fit_plan,
-    read_learner,
     read_model,
 )
 from discreet.presentation.documents.json_values import (
     Document,
-    read_parameters,
     read_value,
-    write_parameters,
     write_value,
 )
 from discreet.privacy import Budget
+from discreet.requests.argument_kinds import read_parameters, write_parameters
+from discreet.requests.learner_arguments import read_learner, write_learner
 from tests.curator.clinic import DECLARED, visits
 
 QUESTIONS = [
@@ -249,22 +247,22 @@ def test_a_model_comes_back(bits: SeededBits) -> None:
 
 
 def test_a_learner_is_named_and_made() -> None:
-    made = read_learner(**sent(learner_document(LogisticRegression(epsilon="0.3"))))
+    made = read_learner(sent(write_learner(LogisticRegression(epsilon="0.3"))))
     assert type(made) is LogisticRegression
     assert Fraction(made.epsilon) == Fraction("0.3")
-    assert read_learner("LogisticRegression", {"epsilon": 0.5}).epsilon == 0.5
+    assert read_learner({"learner": "LogisticRegression", "parameters": {"epsilon": 0.5}}).epsilon == 0.5
 
 
 def test_a_parameter_that_a_learner_has_not_is_refused() -> None:
     with pytest.raises(InvalidParameter) as refused:
-        read_learner("LogisticRegression", {"epsilom": 0.5})
+        read_learner({"learner": "LogisticRegression", "parameters": {"epsilom": 0.5}})
     assert (refused.value.name, refused.value.value) == ("parameters", "epsilom")
 
 
 @pytest.mark.parametrize("name", ["os.system", "Learner", "", "__init__"])
 def test_nothing_else_is_a_learner(name: str) -> None:
     with pytest.raises(InvalidParameter):
-        read_learner(name, {})
+        read_learner({"learner": name})
 
 
 def test_what_is_no_document_is_refused(bits: SeededBits) -> None:

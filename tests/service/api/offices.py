@@ -20,7 +20,7 @@ from discreet.privacy.events import Pure
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobState, JobStatus, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
@@ -172,13 +172,17 @@ def work(operation: Operation) -> dict[str, Any]:
     """A body that is good for an operation."""
     question: dict[str, Any] = {"sql": "SELECT COUNT(*) AS n FROM visits"}
     bodies: dict[Operation, dict[str, Any]] = {
-        Operation.ASK: {**question, "epsilon": "0.1"},
-        Operation.ASK_MANY: {"questions": [question["sql"]], "epsilon": "0.1"},
-        Operation.PROFILE: {"table": "visits", "epsilon": "0.1"},
-        Operation.FIT: {**question, "learner": "LogisticRegression"},
-        Operation.PLAN_FIT: {**question, "learner": "LogisticRegression"},
-        Operation.EXPLAIN: {**question, "epsilon": "0.1"},
-        Operation.REHEARSE: question,
-        Operation.CHOOSE_EPSILON: question,
+        OPERATIONS["ask"]: {**question, "epsilon": "0.1"},
+        OPERATIONS["ask_many"]: {"questions": [question["sql"]], "epsilon": "0.1"},
+        OPERATIONS["profile"]: {"table": "visits", "epsilon": "0.1"},
+        OPERATIONS["fit"]: {**question, "learner": "LogisticRegression"},
+        OPERATIONS["plan_fit"]: {**question, "learner": "LogisticRegression"},
+        OPERATIONS["explain"]: {**question, "epsilon": "0.1"},
+        OPERATIONS["rehearse"]: question,
+        OPERATIONS["choose_epsilon"]: question,
+        OPERATIONS["synthesize"]: {"table": "visits", "epsilon": "1"},
+        OPERATIONS["synthesize_tables"]: {"people": "people", "events": "visits", "epsilon": "1"},
+        OPERATIONS["plan_synthesize"]: {"table": "visits", "epsilon": "1"},
+        OPERATIONS["plan_synthesize_tables"]: {"people": "people", "events": "visits", "epsilon": "1"},
     }
     return bodies[operation]

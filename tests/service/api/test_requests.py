@@ -15,19 +15,19 @@ from discreet.presentation.documents import read_answer, read_error
 from discreet.service.api.error_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import Operation
+from discreet.service.desk import OPERATIONS, Operation
 from tests.presentation.documents.test_error_documents import SPECIMENS
 from tests.service.api.offices import ROLES, Office, answer, office, work
 
 PATHS = {
-    "/v1/ask": Operation.ASK,
-    "/v1/ask-many": Operation.ASK_MANY,
-    "/v1/profile": Operation.PROFILE,
-    "/v1/fit": Operation.FIT,
-    "/v1/plan-fit": Operation.PLAN_FIT,
-    "/v1/explain": Operation.EXPLAIN,
-    "/v1/rehearse": Operation.REHEARSE,
-    "/v1/choose-epsilon": Operation.CHOOSE_EPSILON,
+    "/v1/ask": OPERATIONS["ask"],
+    "/v1/ask-many": OPERATIONS["ask_many"],
+    "/v1/profile": OPERATIONS["profile"],
+    "/v1/fit": OPERATIONS["fit"],
+    "/v1/plan-fit": OPERATIONS["plan_fit"],
+    "/v1/explain": OPERATIONS["explain"],
+    "/v1/rehearse": OPERATIONS["rehearse"],
+    "/v1/choose-epsilon": OPERATIONS["choose_epsilon"],
 }
 
 
@@ -92,7 +92,7 @@ def test_parameters_of_every_kind() -> None:
 def test_answers_leave_in_three_forms() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:
-            body = work(Operation.ASK)
+            body = work(OPERATIONS["ask"])
             as_json = await client.post("/v1/ask", json=body)
             as_csv = await client.post("/v1/ask", json=body, headers={"Accept": "text/csv"})
             accept = {"Accept": "application/vnd.apache.arrow.stream"}
@@ -110,7 +110,7 @@ def test_answers_leave_in_three_forms() -> None:
 def test_a_form_that_cannot_be_had_is_refused_before_anything_is_paid() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:
-            got = await client.post("/v1/ask", json=work(Operation.ASK), headers={"Accept": "image/png"})
+            got = await client.post("/v1/ask", json=work(OPERATIONS["ask"]), headers={"Accept": "image/png"})
         assert (got.status_code, made.desk.seen) == (406, [])
 
     served(test)
@@ -122,7 +122,7 @@ def test_errors_leave_as_what_they_are(error: DiscreetError) -> None:
     async def test(made: Office) -> None:
         made.desk.error = error
         async with made.client() as client:
-            got = await client.post("/v1/ask", json=work(Operation.ASK))
+            got = await client.post("/v1/ask", json=work(OPERATIONS["ask"]))
         assert got.status_code == status_of(error)
         again = read_error(got.json())
         assert (type(again), str(again)) == (type(error), str(error))
@@ -143,7 +143,7 @@ def test_a_fault_tells_its_kind_to_the_log_and_nothing_to_the_client(caplog: pyt
     async def test(made: Office) -> None:
         made.desk.error = KeyError("ZZ-CANARY-7")
         async with made.client() as client:
-            got = await client.post("/v1/ask", json=work(Operation.ASK))
+            got = await client.post("/v1/ask", json=work(OPERATIONS["ask"]))
         assert (got.status_code, got.json()["error"]) == (500, "InternalError")
         assert got.json()["request_id"] == got.headers["X-Request-Id"]
         assert "ZZ-CANARY-7" not in got.text
@@ -157,7 +157,7 @@ def test_a_fault_tells_its_kind_to_the_log_and_nothing_to_the_client(caplog: pyt
 def test_jobs_are_begun_looked_at_followed_and_cancelled() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:
-            begun = await client.post("/v1/ask", json={**work(Operation.ASK), "wait": False})
+            begun = await client.post("/v1/ask", json={**work(OPERATIONS["ask"]), "wait": False})
             assert begun.status_code == 202
             place = begun.headers["Location"]
             assert (await client.get(place)).json()["state"] == "queued"
@@ -174,7 +174,7 @@ def test_jobs_are_begun_looked_at_followed_and_cancelled() -> None:
 def test_somebody_elses_job_is_no_job(how: str) -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:
-            place = (await client.post("/v1/fit", json={**work(Operation.FIT), "wait": False})).headers["Location"]
+            place = (await client.post("/v1/fit", json={**work(OPERATIONS["fit"]), "wait": False})).headers["Location"]
         async with made.client(ServiceRole.STEWARD) as other:
             got = await (other.delete(place) if how == "delete" else other.get(place + "/events" * (how == "events")))
             none = await other.get("/v1/jobs/none")
@@ -188,8 +188,8 @@ def test_a_revoked_key_stops_what_it_waits_for() -> None:
     async def test(made: Office) -> None:
         made.desk.hold = asyncio.Event()
         async with made.client() as client:
-            waiting = asyncio.ensure_future(client.post("/v1/ask", json=work(Operation.ASK)))
-            place = (await client.post("/v1/fit", json={**work(Operation.FIT), "wait": False})).headers["Location"]
+            waiting = asyncio.ensure_future(client.post("/v1/ask", json=work(OPERATIONS["ask"])))
+            place = (await client.post("/v1/fit", json={**work(OPERATIONS["fit"]), "wait": False})).headers["Location"]
             following = asyncio.ensure_future(client.get(f"{place}/events"))
             while len(made.desk.seen) < 2:
                 await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from typing import Any
 from discreet.ledger import Book
 from discreet.privacy import Budget, Unit
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Operation, Work
+from discreet.service.desk import OPERATIONS, Work
 from discreet.service.owner.service_desk import ServiceDesk
 from discreet.service.settings import Settings
 
@@ -51,7 +51,7 @@ def write(folder: Path) -> Path:
 
 
 def ask(sql: str = COUNT, epsilon: str = "0.1", key: str | None = None, **more: Any) -> Work:
-    return Work(operation=Operation.ASK, arguments={"sql": sql, "epsilon": epsilon, **more}, key=key)
+    return Work(operation=OPERATIONS["ask"], arguments={"sql": sql, "epsilon": epsilon, **more}, key=key)
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ from discreet.errors import (
 )
 from discreet.ledger import Book
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import JobState, Operation, Work
+from discreet.service.desk import OPERATIONS, JobState, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.service_desk import ServiceDesk
 from tests.service.owner.clinics import ANA, AUDITOR, BEN, COUNT, STELLA, ask, desk, kinds, run, write
@@ -55,7 +55,9 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert kinds(book).count("charge") == 1
             await check_refusals(made, book)
             await check_jobs(made)
-            told = await made.perform(ANA, Work(operation=Operation.EXPLAIN, arguments={"sql": COUNT, "epsilon": 1}))
+            told = await made.perform(
+                ANA, Work(operation=OPERATIONS["explain"], arguments={"sql": COUNT, "epsilon": 1})
+            )
             assert [column["name"] for column in told["columns"]] == ["ward", "n", "n_low", "n_high"]
             alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
             assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
@@ -160,10 +162,12 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
     async def protecting() -> None:
         async with desk(folder) as (made, book):
             book.stewardship.appoint("stella", "steward")
-            seen = await made.perform(STELLA, Work(operation=Operation.INSPECT, arguments={"path": declared["path"]}))
+            seen = await made.perform(
+                STELLA, Work(operation=OPERATIONS["inspect"], arguments={"path": declared["path"]})
+            )
             assert [column["name"] for column in seen["columns"]] == ["bed", "days"]
             with_budget = {**declared, "budget": {"epsilon": "1"}, "bounds": {"days": [0, 30]}}
-            await made.perform(STELLA, Work(operation=Operation.PROTECT, arguments=with_budget))
+            await made.perform(STELLA, Work(operation=OPERATIONS["protect"], arguments=with_budget))
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
             assert [entry.who for entry in book.history("beds") if entry.kind == "open"] == ["stella"]
             assert isinstance(await refused(made, STELLA, ask("SELECT COUNT(*) AS n FROM beds")), NotPermitted)
@@ -184,7 +188,7 @@ async def check_declaring_anew(made: ServiceDesk, book: Book, wider: dict[str, A
     """The difference must have been seen; then it is the steward's entry, and every worker that comes knows it."""
 
     def protect(**more: Any) -> Work:
-        return Work(operation=Operation.PROTECT, arguments={**wider, **more})
+        return Work(operation=OPERATIONS["protect"], arguments={**wider, **more})
 
     before = book.head()
     changed = await refused(made, STELLA, protect())

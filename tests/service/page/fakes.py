@@ -22,7 +22,7 @@ from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
 from discreet.service.page.browser_guard import BrowserGuard
@@ -56,15 +56,15 @@ class FakeDesk:
         who: dict[str, Any] = {"analyst": caller.name}
         work_for: dict[str, Any] = {**who, "project": work.project}
         doing: dict[Operation, Callable[[], Document]] = {
-            Operation.ASK: lambda: answer_document(
+            OPERATIONS["ask"]: lambda: answer_document(
                 self.curator.ask(question, key=work.key, **work_for, **given), receipt=self._receipt(caller)
             ),
-            Operation.EXPLAIN: lambda: explanation_document(curator.explain(question, **work_for, **given)),
-            Operation.REHEARSE: lambda: answer_document(curator.rehearse(question, **who, **given)),
-            Operation.CHOOSE_EPSILON: lambda: choices_document(curator.choose_epsilon(question, **who, **given)),
-            Operation.INSPECT: lambda: _inspected(given["path"]),
-            Operation.PROTECT: lambda: self._protect(given),
-            Operation.ATTACK: lambda: self._attack(given),
+            OPERATIONS["explain"]: lambda: explanation_document(curator.explain(question, **work_for, **given)),
+            OPERATIONS["rehearse"]: lambda: answer_document(curator.rehearse(question, **who, **given)),
+            OPERATIONS["choose_epsilon"]: lambda: choices_document(curator.choose_epsilon(question, **who, **given)),
+            OPERATIONS["inspect"]: lambda: _inspected(given["path"]),
+            OPERATIONS["protect"]: lambda: self._protect(given),
+            OPERATIONS["attack"]: lambda: self._attack(given),
         }
         return doing[work.operation]()
 

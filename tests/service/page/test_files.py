@@ -13,7 +13,7 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
 from discreet.service.api.error_responses import status_of
-from discreet.service.desk import Operation
+from discreet.service.desk import OPERATIONS
 from discreet.service.page import file_sources
 from discreet.service.page.file_sources import from_path, listed, resolve
 from discreet.service.settings import Settings
@@ -132,7 +132,7 @@ def test_an_upload_gets_a_random_name_and_is_private(clinic: Clinic) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     shown = sue.get(response.headers["location"])
     assert shown.status_code == 200
-    assert clinic.desk.done[-1][1].operation is Operation.INSPECT
+    assert clinic.desk.done[-1][1].operation is OPERATIONS["inspect"]
 
 
 @pytest.mark.parametrize("name", ["x.duckdb", "x.txt", "x", "x.csv.gz", "x.html", ".csv/", "x.csv\\..\\y.exe"])
@@ -187,7 +187,7 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
         "column-keys": ["", "", "f, m"],
     }
     assert "No bounds" not in sue.post("/protect/declare", form | {"act": "review"}).text
-    assert clinic.desk.done[-1][1].operation is Operation.INSPECT
+    assert clinic.desk.done[-1][1].operation is OPERATIONS["inspect"]
     refused = sue.post("/protect/declare", form | {"act": "protect", "unit": ""})
     assert refused.status_code == 422
     assert "whose rows" in refused.text
@@ -283,7 +283,7 @@ def test_a_damaged_file_is_inspected_or_refused_and_never_a_fault(tmp_path: Path
         file = tmp_path / f"{place}{ending}"
         file.write_bytes(content)
         try:
-            perform(cast("Any", None), Operation.INSPECT, {"path": str(file)}, {})
+            perform(cast("Any", None), OPERATIONS["inspect"], {"path": str(file)}, {})
         except InvalidParameter as error:
             refused.append(error)
     assert len(refused) > 12
@@ -295,8 +295,8 @@ def test_a_file_with_very_many_columns_is_refused_before_its_rows_are_read(tmp_p
     file = tmp_path / "wide.csv"
     file.write_text(",".join(f"c{i}" for i in range(20_000)) + "\n" + ",".join("1" * 20_000) + "\n")
     with pytest.raises(InvalidParameter, match="at most 700 columns"):
-        perform(cast("Any", None), Operation.INSPECT, {"path": str(file)}, {})
+        perform(cast("Any", None), OPERATIONS["inspect"], {"path": str(file)}, {})
     packed = tmp_path / "wide.parquet"
     pq.write_table(pa.table({f"c{i}": [1] for i in range(2_000)}), packed)
     with pytest.raises(InvalidParameter, match="at most 700 columns"):
-        perform(cast("Any", None), Operation.INSPECT, {"path": str(packed)}, {})
+        perform(cast("Any", None), OPERATIONS["inspect"], {"path": str(packed)}, {})

@@ -12,7 +12,7 @@ from discreet.errors import QueryFailed
 from discreet.presentation.template_environment import picture
 from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
-from discreet.service.desk import Operation
+from discreet.service.desk import OPERATIONS
 from discreet.service.page import ROUTES
 from discreet.service.page.kept_answers import MOST_OF_ONE, Kept, KeptAnswers
 from discreet.service.page.page_templates import ASSETS, asset
@@ -244,7 +244,7 @@ def test_the_lab_is_for_the_stewards_eyes(clinic: Clinic) -> None:
     found = sue.post("/attack", {"table": "visits", "columns": ["age", "ward"]})
     assert "For your eyes only" in found.text
     assert "data-spec" in found.text
-    assert clinic.desk.done[-1][1].operation is Operation.ATTACK
+    assert clinic.desk.done[-1][1].operation is OPERATIONS["attack"]
     compared = sue.post("/choose-epsilon", {"question": "SELECT COUNT(*) AS n FROM visits", "candidates": "0.1, 1"})
     assert compared.text.count("<strong") >= 2
     assert sue.post("/choose-epsilon", {"question": "SELECT 1", "candidates": "x"}).status_code == 422

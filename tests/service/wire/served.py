@@ -21,7 +21,7 @@ from discreet.presentation.documents import answer_document, explanation_documen
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobStatus, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, JobStatus, Work
 from discreet.service.identity.identities import Identities
 from discreet.service.identity.rate_limits import RateLimits
 from discreet.service.settings import Settings
@@ -101,16 +101,16 @@ class ClinicDesk:
         for name in ("visits", "staff"):
             if name in sql and not caller.sees(name):
                 raise UnknownTable(name, ())
-        if work.operation is Operation.EXPLAIN:
+        if work.operation is OPERATIONS["explain"]:
             return explanation_document(self.curator.explain(sql, analyst=caller.name, project=work.project, **given))
-        assert work.operation is Operation.ASK
+        assert work.operation is OPERATIONS["ask"]
         if self.held is not None:
             await self.held.wait()
         return answer_document(self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given))
 
     def asked(self) -> int:
         """How many questions were asked."""
-        return sum(work.operation is Operation.ASK for work in self.done)
+        return sum(work.operation is OPERATIONS["ask"] for work in self.done)
 
     def begin(self, caller: Caller, work: Work) -> JobStatus:
         """The wire begins no jobs."""

@@ -24,10 +24,8 @@ from discreet.privacy.amounts import below_one
 from discreet.report import charts, render
 from discreet.report.charts import Spec
 from discreet.report.display import Display, Displayed, amount, error, percent
+from discreet.requests.argument_kinds import CANDIDATES
 from discreet.sql.select import parse
-
-CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1", "3"))
-"""Where nobody names others: from hardly anything learned to hardly anything hidden."""
 
 _LEAST_CHANCE, _LARGEST_CHANCE = Fraction(1, 10**6), Fraction(1, 2)
 _RISKS = ("found, of 100", "suspicion of 50 %, then")

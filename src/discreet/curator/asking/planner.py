@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
 from discreet.progress import stage
+from discreet.spelling import Hint
 from discreet.sql.examples import different
 from discreet.sql.rewrites import Rewrites, rewrites
 
@@ -52,15 +53,28 @@ RequestedLimits = Limits | Literal["choose"] | None
 _ANY = Terms(Fraction(1), Fraction(0))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedBudget:
+class RequestedBudget(Protocol):
     """What a question may cost, as it was asked: an epsilon, or an error with a cap."""
 
-    epsilon: check.Number | None
-    delta: check.Number | None
-    within: check.Number | None
-    max_epsilon: check.Number | None
-    confidence: Fraction
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Returns what it may cost."""
+
+    @property
+    def delta(self) -> Fraction | None:
+        """Returns its chance of more."""
+
+    @property
+    def within(self) -> Fraction | None:
+        """Returns how far each number may be from the truth, instead of an epsilon."""
+
+    @property
+    def max_epsilon(self) -> Fraction | None:
+        """Returns what that may cost at most."""
+
+    @property
+    def confidence(self) -> Fraction:
+        """Returns the confidence of each interval."""
 
 
 class Planner:
@@ -163,12 +177,12 @@ class Planner:
         """
         if requested.within is None:
             if requested.max_epsilon is not None:
-                hint = "It caps what within= may cost; pass epsilon= alone, or within= and max_epsilon=."
+                hint = Hint("It caps what {within} may cost; pass {epsilon} alone, or {within} and {max_epsilon}.")
                 raise InvalidParameter("max_epsilon", requested.max_epsilon, "to accompany within", hint)
             return Terms.of(requested.epsilon, requested.delta, budget)
         if requested.epsilon is not None:
-            hint = "Name what it may cost, or how near it must be, not both."
-            raise InvalidParameter("within", requested.within, "without an epsilon", hint)
+            either = "Name what it may cost, or how near it must be, not both."
+            raise InvalidParameter("within", requested.within, "without an epsilon", either)
         target = Target.of(requested.within, requested.confidence, requested.max_epsilon)
         delta = Terms.of(target.max_epsilon, requested.delta, budget).delta
         return Terms(self._solved(measurement, target, delta), delta)

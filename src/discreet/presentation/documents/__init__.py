@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     )
     from discreet.presentation.documents.model_documents import (
         fit_plan_document,
-        learner_document,
         model_document,
         read_fit_plan,
-        read_learner,
         read_model,
     )
     from discreet.presentation.documents.plan_documents import choices_document, explanation_document, read_choices
@@ -45,14 +43,14 @@ _MODULES = {
     "answer_documents": ("answer_document", "answers_document", "read_answer", "read_answers"),
     "ledger_documents": ("balance_document", "entry_document", "read_balance", "read_entry"),
     "error_documents": ("error_document", "read_error"),
-    "model_documents": ("fit_plan_document", "learner_document", "model_document", "read_fit_plan"),
+    "model_documents": ("fit_plan_document", "model_document", "read_fit_plan"),
     "plan_documents": ("choices_document", "explanation_document", "read_choices"),
     "profile_documents": ("profile_document",),
 }
 _NAMES = {name: f"{_ROOM}.{module}" for module, names in _MODULES.items() for name in names}
 _NAMES |= dict.fromkeys(("read_standing", "share_document", "standing_document"), f"{_ROOM}.ledger_documents")
 _NAMES |= dict.fromkeys(("account_document", "history_document"), f"{_ROOM}.ledger_documents")
-_NAMES |= dict.fromkeys(("read_learner", "read_model"), f"{_ROOM}.model_documents")
+_NAMES |= dict.fromkeys(("read_model",), f"{_ROOM}.model_documents")
 
 __all__ = [
     "account_document",
@@ -62,9 +60,9 @@ __all__ = [
     "choices_document",
     "entry_document",
 ]
-__all__ += ["error_document", "explanation_document", "fit_plan_document", "learner_document", "model_document"]
+__all__ += ["error_document", "explanation_document", "fit_plan_document", "model_document"]
 __all__ += ["profile_document", "read_answer", "read_answers", "read_balance", "read_choices", "read_entry"]
-__all__ += ["read_error", "read_fit_plan", "read_learner", "read_model", "read_standing", "share_document"]
+__all__ += ["read_error", "read_fit_plan", "read_model", "read_standing", "share_document"]
 __all__ += ["account_document", "history_document", "standing_document"]
 
 

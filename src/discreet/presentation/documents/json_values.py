@@ -9,8 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import wraps
 from typing import Any, TypeVar
@@ -28,7 +27,6 @@ Document = dict[str, Any]
 Given = Mapping[str, Any]
 Made = TypeVar("Made")
 
-_TIMES: Mapping[type[dt.date], str] = {dt.datetime: "timestamp", dt.date: "date"}
 _ISO_DAY = len("2026-03-01")
 _NOT_FINITE = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of a reader of what is no document
@@ -91,44 +89,6 @@ def read_float(written: Any) -> float:
     if isinstance(written, str) and written not in _NOT_FINITE.values():
         raise ValueError(written)
     return float(written)
-
-
-def write_parameters(given: Sequence[Any] | Given | None) -> Any:
-    """Returns values of parameters as JSON, in which days and moments say what they are.
-
-    >>> write_parameters([18, dt.date(2026, 3, 1)])
-    [18, {'date': '2026-03-01'}]
-    """
-    return _each(given, lambda value: {_TIMES[type(value)]: write_value(value)} if type(value) in _TIMES else value)
-
-
-def read_parameters(written: Sequence[Any] | Given | None) -> Any:
-    """Returns the values that `write_parameters` wrote.
-
-    Raises:
-        InvalidParameter: if something says that it is a day or a moment, and is none.
-
-    >>> read_parameters({"least": 18, "day": {"date": "2026-03-01"}})
-    {'least': 18, 'day': datetime.date(2026, 3, 1)}
-    """
-    return _each(written, _read_parameter)
-
-
-def _each(given: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(given, Mapping):
-        return {name: change(value) for name, value in given.items()}
-    return given if given is None else [change(value) for value in given]
-
-
-def _read_parameter(written: Any) -> Any:
-    if not isinstance(written, Mapping):
-        return written
-    for kind, name in _TIMES.items():
-        if set(written) == {name}:
-            with suppress(TypeError, ValueError):
-                return kind.fromisoformat(written[name])
-    hint = 'Pass e.g. {"date": "2026-03-01"} or {"timestamp": "2026-03-01T12:00:00"}.'
-    raise InvalidParameter("parameters", "an object", "to be a day or a moment", hint)
 
 
 def write_amount(amount: Fraction) -> str:

@@ -1,12 +1,10 @@
-"""Learners as documents: what to fit, what a fit would cost, and the fitted model; plain data, no pickle, no code."""
+"""Learners as documents: what a fit would cost, and the fitted model; plain data, no pickle, no code."""
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 from discreet.curator.training.trainer import FitPlan
-from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.presentation.documents.json_values import (
     Document,
@@ -22,39 +20,6 @@ from discreet.presentation.documents.json_values import (
     write_remaining,
     write_value,
 )
-
-
-def learner_document(estimator: Any) -> Document:
-    """Returns a learner of `discreet.learn` that is not fitted: the name of its class, and its parameters.
-
-    Raises:
-        InvalidParameter: if it is none, or a parameter is no plain data.
-    """
-    written = _store().write_parameters(_pipelines().Pipeline.of(estimator))
-    return {"learner": written["class"], "parameters": written["params"]}
-
-
-def read_learner(learner: str, parameters: Given) -> Any:
-    """Returns a new learner.
-
-    Args:
-        learner: the name of a class of `discreet.learn`.
-        parameters: those that are not as their defaults have them; numbers, texts and lists stand for themselves.
-
-    Raises:
-        InvalidParameter: if there is no such learner, or anything about a parameter is not understood.
-    """
-    kind = _store().kind_named(learner)
-    if kind is None:
-        known = f"Known: {', '.join(_store().known_names())}."
-        raise InvalidParameter("learner", learner, "to be a learner of discreet.learn", known)
-    own, mark = signature(kind).parameters, _plain().MARK
-    for name in parameters:
-        if name not in own:
-            hint = f"Known: {', '.join(own)}."
-            raise InvalidParameter("parameters", name, f"to be a parameter of {learner}", hint)
-    usual = {name: _plain().write(each.default, name) for name, each in own.items() if each.default is not each.empty}
-    return _store().read_parameters({mark: "learner", "class": learner, "params": {**usual, **parameters}})
 
 
 def model_document(model: Any) -> Document:
@@ -134,10 +99,6 @@ def read_fit_plan(document: Given) -> FitPlan:
 
 def _store() -> Any:
     return load("discreet.learn.persistence.store", "A learner")
-
-
-def _pipelines() -> Any:
-    return load("discreet.learn.pipelines.pipeline", "A learner")
 
 
 def _plain() -> Any:

@@ -20,8 +20,9 @@ from discreet.ledger import Balance, Book, Entry, Head, Role, Share
 from discreet.presentation.documents import account_document, balance_document, history_document, share_document
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
+from discreet.requests.argument_kinds import read_budget
 from discreet.service.acts.certificates import certificate
-from discreet.service.admission import read_budget, require_listed
+from discreet.service.admission import require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
 from discreet.service.desk import Document
 from discreet.service.identity import Identities, Recorder

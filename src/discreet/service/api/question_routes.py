@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from discreet.errors import UnknownTable
+from discreet.requests.verb_table import VERBS, Verb
 from discreet.service.api.answer_forms import answer_response, check_accepted
 from discreet.service.api.error_responses import json_response
-from discreet.service.api.request_models import (
-    Asked,
-    AskedTogether,
-    Compared,
-    Explained,
-    Fitted,
-    Profiled,
-    Rehearsed,
-    Request,
-)
-from discreet.service.api.response_models import (
-    AnswerModel,
-    AnswersModel,
-    ChoicesModel,
-    ExplanationModel,
-    FitPlanModel,
-    ProfileModel,
-    TableModel,
-    TablesModel,
-    TrainedModel,
-    job_document,
-    result,
-    work_result,
-)
+from discreet.service.api.request_models import Request, body_of
+from discreet.service.api.response_models import MODELS, TableModel, TablesModel, job_document, result, work_result
 from discreet.service.api.route_access import Call, Looking, SecuredRoute, Working
 from discreet.service.caller import Caller
-from discreet.service.desk import Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, Operation, Work
 from discreet.service.identity import Identities
 
 LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
@@ -61,58 +40,40 @@ async def get_table(name: str, call: Looking) -> Response:
     return json_response(known[name])
 
 
-@router.post("/explain", responses=work_result(ExplanationModel))
-async def explain(body: Explained, call: Working) -> Response:
-    """What a question would read and cost, and how wrong its answer would be; free."""
-    return await _done(call, Operation.EXPLAIN, body)
+def _endpoint(verb: Verb) -> Callable[..., Any]:
+    """Returns the function behind the route of a verb; its name is the id of the route."""
+
+    async def endpoint(body: Any, call: Any) -> Response:
+        return await _done(call, OPERATIONS[verb.name], body)
+
+    endpoint.__name__, endpoint.__doc__ = verb.name, verb.request.__doc__
+    endpoint.__annotations__ = {"body": body_of(verb.request), "call": Working, "return": Response}
+    return endpoint
 
 
-@router.post("/rehearse", responses=work_result(AnswerModel, forms=True))
-async def rehearse(body: Rehearsed, call: Working) -> Response:
-    """The shape of an answer, on rows that are made up from declarations; free."""
-    return await _done(call, Operation.REHEARSE, body)
+def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
+    """Adds a route for each verb that workers do."""
+    for verb in verbs:
+        if "http" in verb.faces and verb.name in OPERATIONS:
+            path, described = (
+                f"/{verb.name.replace('_', '-')}",
+                work_result(MODELS[verb.document], forms=_has_forms(verb)),
+            )
+            routes.add_api_route(path, _endpoint(verb), methods=["POST"], responses=described)
 
 
-@router.post("/choose-epsilon", responses=work_result(ChoicesModel))
-async def choose_epsilon(body: Compared, call: Working) -> Response:
-    """Budgets side by side for a question; free."""
-    return await _done(call, Operation.CHOOSE_EPSILON, body)
+def _has_forms(verb: Verb) -> bool:
+    """Tells whether its result can leave as CSV and Arrow, too."""
+    return verb.document == "answer"
 
 
-@router.post("/ask", responses=work_result(AnswerModel, forms=True))
-async def ask(body: Asked, call: Working) -> Response:
-    """A private answer, charged before anything is read; a stored one that is as good is free."""
-    return await _done(call, Operation.ASK, body)
-
-
-@router.post("/ask-many", responses=work_result(AnswersModel))
-async def ask_many(body: AskedTogether, call: Working) -> Response:
-    """An answer to each question, for one charge."""
-    return await _done(call, Operation.ASK_MANY, body)
-
-
-@router.post("/profile", responses=work_result(ProfileModel))
-async def profile(body: Profiled, call: Working) -> Response:
-    """A paid portrait of a table; from then on answers about it say what they leave out."""
-    return await _done(call, Operation.PROFILE, body)
-
-
-@router.post("/fit", responses=work_result(TrainedModel))
-async def fit(body: Fitted, call: Working) -> Response:
-    """A private learner, trained on rows that one SELECT names."""
-    return await _done(call, Operation.FIT, body)
-
-
-@router.post("/plan-fit", responses=work_result(FitPlanModel))
-async def plan_fit(body: Fitted, call: Working) -> Response:
-    """What a fit would release and cost; free."""
-    return await _done(call, Operation.PLAN_FIT, body)
+add_routes(VERBS.values(), router)
 
 
 async def _done(call: Call, operation: Operation, body: Request) -> Response:
     """The outcome of work, or the job that it has become."""
     work = Work(operation=operation, arguments=body.arguments, key=call.key, project=body.project)
-    if operation in (Operation.ASK, Operation.REHEARSE) and body.wait:
+    if _has_forms(VERBS[operation.value]) and body.wait:
         check_accepted(call.accept)
     if not body.wait:
         status = call.offices.desk.begin(call.caller, work)

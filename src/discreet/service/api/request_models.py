@@ -7,18 +7,35 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    create_model,
+)
 
-from discreet.ledger import Role
 from discreet.ledger.serialization import LONGEST_NAME
+from discreet.requests.argument_kinds import Arg, Kind, covered, write_argument
+from discreet.requests.request import Argument, arguments
+from discreet.requests.request import Request as Asked
 from discreet.service.api.exact_json import WrittenFloat
 from discreet.service.caller import ServiceRole
+from discreet.spelling import Hint, Spelling
 
 LONGEST_SQL = 1 << 16  # characters
-MOST_QUESTIONS = 200
+MOST_LISTED = 1000
+"""Of a list whose argument names no other number."""
 _WRITTEN = re.compile(r"[+-]?[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?)")
+
+
+JSON = Spelling(name=str, given=lambda name, value: f'"{name}": "{value}"' if value else f'"{name}"')
+"""How arguments are written in a body."""
 
 
 def _exact(value: object) -> str:
@@ -87,77 +104,6 @@ class Request(Model):
         return made
 
 
-class _Planned(Request):
-    sql: Sql
-    parameters: Parameters = None
-    delta: Amount | None = None
-    limits: LimitsModel | Literal["choose"] | None = None
-    other: Scalar = None
-    confidence: Amount = "0.95"
-
-
-class Explained(_Planned):
-    """A question that is explained."""
-
-    epsilon: Amount | None = None
-    within: Amount | None = None
-    max_epsilon: Amount | None = None
-    rows: Annotated[int, Field(ge=1, le=10**18)] = 1000
-
-
-class Rehearsed(_Planned):
-    """A question that is answered with rows that are made up."""
-
-    epsilon: Amount = "1"
-    rows: Annotated[int, Field(ge=1, le=10**6)] = 1000
-
-
-class Compared(_Planned):
-    """A question for which budgets are compared."""
-
-    candidates: Annotated[list[Amount], Field(min_length=1, max_length=50)] | None = None
-    rows: Annotated[int, Field(ge=1, le=10**18)] = 1000
-
-
-class Asked(_Planned):
-    """A question that is asked and paid."""
-
-    epsilon: Amount | None = None
-    within: Amount | None = None
-    max_epsilon: Amount | None = None
-    profile: Amount | None = None
-    coverage: Amount | None = None
-
-
-class AskedTogether(Request):
-    """Questions that are paid with one charge."""
-
-    questions: Annotated[list[Sql], Field(min_length=1, max_length=MOST_QUESTIONS)]
-    epsilon: Amount
-    delta: Amount | None = None
-    limits: LimitsModel | Literal["choose"] | None = None
-    confidence: Amount = "0.95"
-
-
-class Profiled(Request):
-    """A table of which a profile is bought."""
-
-    table: Name
-    epsilon: Amount
-    columns: Annotated[list[Name], Field(max_length=1000)] | None = None
-    by: Annotated[list[list[Name]], Field(max_length=100)] | None = None
-
-
-class Fitted(Request):
-    """A learner of `discreet.learn`, and the rows that it learns from."""
-
-    learner: Name
-    parameters: dict[Name, Any] = {}
-    sql: Sql
-    target: Name | None = None
-    rows_per_unit: Annotated[int, Field(ge=1, le=10**6)] = 1
-
-
 class BudgetModel(Model):
     """A budget: epsilon, epsilon and delta, or rho with a delta."""
 
@@ -166,41 +112,64 @@ class BudgetModel(Model):
     rho: Amount | None = None
 
 
-class Amended(Model):
-    """Another budget for an account."""
-
-    budget: BudgetModel
-    note: Text = ""
+def _count(arg: Arg) -> Any:
+    return Annotated[int, Field(ge=1, le=arg.most)]
 
 
-class Renewed(Model):
-    """A new period of an account, with the same budget or another."""
-
-    budget: BudgetModel | None = None
-    note: Text = ""
+def _named(arg: Arg) -> Any:
+    return Literal[arg.choices] if arg.choices else Name
 
 
-class Unlocked(Model):
-    """Failure credits that are given back."""
+_TYPES: Mapping[Kind, Callable[[Arg], Any]] = covered(
+    {
+        Kind.SQL: lambda _: Sql,
+        Kind.NAME: _named,
+        Kind.NAMES: lambda _: list[Name],
+        Kind.TEXT: lambda _: Text,
+        Kind.AMOUNT: lambda _: Amount,
+        Kind.SHARE: lambda _: Amount,
+        Kind.DELTA: lambda _: Amount,
+        Kind.PRICE: lambda _: Amount,
+        Kind.COUNT: _count,
+        Kind.LIMITS: lambda _: LimitsModel | Literal["choose"],
+        Kind.VALUE: lambda _: Scalar,
+        Kind.VALUES: lambda _: Parameters,
+        Kind.LEARNER: lambda _: Name,
+        Kind.GENERATOR: _named,
+        Kind.DOMAIN: lambda _: dict[Name, Any],
+        Kind.DOMAINS: lambda _: dict[Name, dict[Name, Any]],
+        Kind.RULES: lambda _: list[dict[Name, Any]] | dict[Name, list[dict[Name, Any]]],
+        Kind.BUDGET: lambda _: BudgetModel,
+    },
+    "http",
+)
+"""The type that JSON has for each kind of argument."""
 
-    note: Text = ""
+
+def body_of(request: type[Asked[Any]], *, base: type[Model] = Request, without: Collection[str] = ()) -> type[Model]:
+    """Returns the body that a request has over HTTP, without arguments that stand elsewhere, as in the path."""
+    fields: dict[str, Any] = {}
+    for argument in arguments(request):
+        if "http" in argument.arg.faces and argument.name not in without:
+            fields |= _fields(argument)
+    made: type[Model] = create_model(request.__name__, __base__=base, __doc__=request.__doc__, **fields)
+    return made
 
 
-class Appointed(Model):
-    """A role in the book, of an account or (account "") of all of it, and perhaps a cap."""
-
-    who: Name
-    role: Literal[tuple(each.value for each in Role)]  # type: ignore[valid-type]  # mypy wants the values spelled out
-    account: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-    cap: BudgetModel | None = None
-
-
-class Allotted(Model):
-    """A cap of a project on an account."""
-
-    project: Name
-    cap: BudgetModel
-    note: Text = ""
+def _fields(argument: Argument) -> dict[str, Any]:
+    arg, described = argument.arg, Hint(argument.arg.help).spelled(JSON)
+    if arg.kind is Kind.LEARNER:
+        given: Any = (dict[Name, Any], Field(default={}, description="Its parameters that differ from their defaults."))
+        return {"learner": (Name, Field(description=described)), "parameters": given}
+    kind = _TYPES[arg.kind](arg)
+    if arg.many:
+        kind = Annotated[list[kind], Field(min_length=1, max_length=arg.most or MOST_LISTED)]  # type: ignore[valid-type]
+    if argument.required:
+        return {argument.name: (kind, Field(description=described))}
+    if argument.default == "" and arg.kind is Kind.NAME:  # an empty name stands for all of them
+        kind = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
+    default = None if argument.default is None else write_argument(argument.name, argument.default, arg)
+    return {argument.name: (kind | None, Field(default=default, description=described))}
 
 
 class NewPerson(Model):

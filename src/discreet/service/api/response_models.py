@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from discreet.presentation.documents.json_values import Document
 from discreet.service.api.answer_forms import ARROW, CSV
-from discreet.service.desk import JobState, JobStatus, Operation
+from discreet.service.desk import OPERATIONS, JobState, JobStatus
 
 Responses = dict[int | str, dict[str, Any]]
 Cell = bool | int | float | str | None
@@ -145,6 +146,45 @@ class FitPlanModel(_Told):
     text: str
 
 
+class SyntheticTableModel(_Told):
+    """A synthetic table: `released` has its rows, and the model that they were drawn from."""
+
+    kind: Literal["synthetic table"]
+    name: str
+    released: dict[str, Any]
+    cost: LossModel
+    remaining: RemainingModel
+    replayed: bool
+    notes: list[str]
+    text: str
+
+
+class SyntheticTablesModel(_Told):
+    """Two linked synthetic tables: `released` has their rows, and the models that they were drawn from."""
+
+    kind: Literal["synthetic tables"]
+    names: list[str]
+    released: dict[str, Any]
+    cost: LossModel
+    remaining: RemainingModel
+    replayed: bool
+    notes: list[str]
+    text: str
+
+
+class SynthesisPlanModel(_Told):
+    """What a synthetic table would release and cost."""
+
+    kind: Literal["synthesis plan"]
+    generator: str
+    cost: LossModel | None
+    remaining: LossModel
+    notes: list[str]
+    free: bool
+    refusal: str | None
+    text: str
+
+
 class TableModel(_Told):
     """The public facts about a table."""
 
@@ -163,7 +203,7 @@ class JobModel(_Told):
     """Work that is waited for elsewhere."""
 
     id: str
-    operation: Literal[tuple(each.value for each in Operation)]  # type: ignore[valid-type]  # they would be spelled out
+    operation: Literal[tuple(OPERATIONS)]  # type: ignore[valid-type]  # they would be spelled out
     state: Literal[tuple(each.value for each in JobState)]  # type: ignore[valid-type]  # they would be spelled out
     stage: str
     document: dict[str, Any] | None
@@ -236,6 +276,24 @@ class NewKeyModel(_Told):
 
     id: str
     key: str
+
+
+MODELS: Mapping[str, type[BaseModel]] = {
+    "answer": AnswerModel,
+    "answers": AnswersModel,
+    "explanation": ExplanationModel,
+    "choices": ChoicesModel,
+    "profile": ProfileModel,
+    "model": TrainedModel,
+    "fit plan": FitPlanModel,
+    "synthetic table": SyntheticTableModel,
+    "synthetic tables": SyntheticTablesModel,
+    "synthesis plan": SynthesisPlanModel,
+    "balance": BalanceModel,
+    "entries": HistoryModel,
+    "head": HeadModel,
+}
+"""Documents of results by their kind, as far as they have a description."""
 
 
 def job_document(status: JobStatus) -> Document:

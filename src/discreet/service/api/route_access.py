@@ -18,6 +18,7 @@ from starlette.responses import Response
 from discreet.errors import InternalError, NotAuthenticated
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
+from discreet.requests.verb_table import VERBS
 from discreet.service.acts import Acts
 from discreet.service.api.exact_json import ExactRequest
 from discreet.service.caller import Caller, Permission
@@ -52,19 +53,20 @@ class Need:
     charges: bool = False
 
 
-_ASKS = Need(permission=Permission.ASK, charges=True)
-_PLANS, _OWN = Need(permission=Permission.PLAN), Need(permission=Permission.SEE_OWN)
-_STEWARD, _PEOPLE = Need(permission=Permission.STEWARD), Need(permission=Permission.MANAGE_PEOPLE)
+_OWN, _PEOPLE = Need(permission=Permission.SEE_OWN), Need(permission=Permission.MANAGE_PEOPLE)
 _TABLES, _VERIFY = Need(permission=Permission.SEE_TABLES), Need(permission=Permission.VERIFY)
 
+_ELSEWHERE = ("stream", "budget", "history")  # not over HTTP, or under the names of several routes
 NEEDS: Mapping[str, Need] = {
     **dict.fromkeys(("list_tables", "get_table"), _TABLES),
-    **dict.fromkeys(("explain", "rehearse", "choose_epsilon", "plan_fit"), _PLANS),
-    **dict.fromkeys(("ask", "ask_many", "profile", "fit"), _ASKS),
+    **{
+        verb.name: Need(permission=verb.permission, charges=verb.charges)
+        for verb in VERBS.values()
+        if verb.name not in _ELSEWHERE
+    },
     **dict.fromkeys(("get_job", "follow_job", "cancel_job"), _OWN),
     **dict.fromkeys(("list_budgets", "get_history", "get_certificate", "list_keys", "rotate_key"), _OWN),
-    **dict.fromkeys(("verify", "get_anchor"), _VERIFY),
-    **dict.fromkeys(("amend", "renew", "unlock", "appoint", "allot"), _STEWARD),
+    "get_anchor": _VERIFY,
     **dict.fromkeys(("list_people", "make_person", "disable_person", "make_key", "revoke_key"), _PEOPLE),
 }
 """What every route needs, by the name of its function, which is its id in OpenAPI."""

@@ -27,9 +27,10 @@ from discreet.errors import (
 )
 from discreet.ledger import OWNER, Book
 from discreet.noise import system_bits
+from discreet.requests.verb_table import Queue
 from discreet.service.admission import check_least
 from discreet.service.caller import Caller
-from discreet.service.desk import Document, JobStatus, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, JobStatus, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
 from discreet.service.owner.lane import Lane
@@ -141,7 +142,7 @@ class ServiceDesk:
         self._stewards = WorkerPool(size=1, lifetime=1, start=self._start_for_steward)
         self._ways = self._made_ways()
 
-    def _made_ways(self) -> Mapping[Operation, _Way]:
+    def _made_ways(self) -> Mapping[Queue, _Way]:
         chosen = self._settings
         room = {"waiting": chosen.queue, "per_caller": chosen.queue_per_caller}
         asking = _Way(
@@ -156,13 +157,7 @@ class ServiceDesk:
         )
         long = _Way(lane=Lane(slots=1, **room), pool=self._single, deadlines=Deadlines(whole=chosen.fit_deadline))
         steward = replace(long, lane=Lane(slots=1, **room), pool=self._stewards)
-        planned = (Operation.EXPLAIN, Operation.REHEARSE, Operation.CHOOSE_EPSILON, Operation.PLAN_FIT)
-        return {
-            **dict.fromkeys((Operation.ASK, Operation.ASK_MANY), asking),
-            **dict.fromkeys(planned, planning),
-            **dict.fromkeys((Operation.FIT, Operation.PROFILE, Operation.ATTACK), long),
-            **dict.fromkeys((Operation.INSPECT, Operation.PROTECT), steward),
-        }
+        return {Queue.ASKING: asking, Queue.PLANNING: planning, Queue.LONG: long, Queue.STEWARD: steward}
 
     # ----------------------------------------------------------------------------------------------------- life
 
@@ -221,8 +216,8 @@ class ServiceDesk:
     def gauges(self) -> dict[str, int]:
         """How much waits and runs, for metrics."""
         return {
-            "questions_waiting": self._ways[Operation.ASK].lane.length,
-            "plans_waiting": self._ways[Operation.EXPLAIN].lane.length,
+            "questions_waiting": self._ways[Queue.ASKING].lane.length,
+            "plans_waiting": self._ways[Queue.PLANNING].lane.length,
             "requests_running": len(self._tasks),
         }
 
@@ -324,7 +319,7 @@ class ServiceDesk:
         if caller.project and work.project not in ("", caller.project):
             hint = f"The key is for project {caller.project!r}."
             raise NotPermitted(caller.name, "spend for another project with this key", hint)
-        self._ways[work.operation].lane.require_room(caller.name)
+        self._ways[work.operation.queue].lane.require_room(caller.name)
         return replace(work, project=caller.project or work.project)
 
     def _require_book(self) -> None:
@@ -364,15 +359,15 @@ class ServiceDesk:
         running.finish(found)
 
     async def _done(self, running: OpenRequest) -> Document:
-        way, work = self._ways[running.work.operation], running.work
-        if work.operation is Operation.PROTECT and work.arguments.get("change") is not None:
+        way, work = self._ways[running.work.operation.queue], running.work
+        if work.operation is OPERATIONS["protect"] and work.arguments.get("change") is not None:
             require_of_the_service(str(work.arguments.get("name")), self._config)
         door = BookDoor(
             self._book,
             analyst=running.caller.name,
             project=work.project,
             key=work.key,
-            steward=work.operation is Operation.PROTECT,
+            steward=work.operation is OPERATIONS["protect"],
             spending=work.operation.charges,
             least=self._settings.least_epsilon,
         )
@@ -387,7 +382,7 @@ class ServiceDesk:
         self._require_book()
         if isinstance(found, DiscreetError):
             raise found
-        if work.operation is Operation.PROTECT:
+        if work.operation is OPERATIONS["protect"]:
             await self._protected(work, found)
         return found
 

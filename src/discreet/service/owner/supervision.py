@@ -16,7 +16,7 @@ from discreet.errors import (
     ServiceUnavailable,
     UnsupportedQuery,
 )
-from discreet.service.desk import Document, Operation
+from discreet.service.desk import OPERATIONS, Document
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.ledger_health import no_answer
 from discreet.service.owner.open_request import OpenRequest
@@ -26,7 +26,7 @@ TOO_COMPLEX = "The question is too complex to be planned in time."
 SIMPLER = "Ask for fewer numbers at once, or in several questions. Nothing was spent."
 OUTAGE = 1.0  # seconds after which a book that has not answered is taken to be out of order
 STORED = "The answer is stored, and could not be sent"
-_FILES = (Operation.INSPECT, Operation.PROTECT, Operation.ATTACK)
+_FILES = (OPERATIONS["inspect"], OPERATIONS["protect"], OPERATIONS["attack"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.service.caller import Caller, Permission
-from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Desk, Document, Work
 from discreet.service.wire import value_formats
 from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery, CatalogRows
 from discreet.service.wire.protocol_messages import Field
@@ -134,11 +134,11 @@ class QuestionLane:
     async def _question(self, statement: Statement, values: Sequence[Any]) -> Result:
         arguments = self.parameters.arguments()
         caller = self.caller()
-        caller.require(Operation.ASK.permission)
+        caller.require(OPERATIONS["ask"].permission)
         self.limits.admit(caller, charging=True)
         key = self.parameters.use_key()
         work = Work(
-            operation=Operation.ASK,
+            operation=OPERATIONS["ask"],
             arguments={"sql": _sql(statement), **_given(values), **arguments},
             key=key,
             project=self._project(caller),
@@ -220,13 +220,13 @@ class QuestionLane:
         """What the desk tells of a question, kept for the same one: clients ask for it again and again."""
         arguments = self.parameters.arguments()
         caller = self.caller()
-        caller.require(Operation.EXPLAIN.permission)
+        caller.require(OPERATIONS["explain"].permission)
         project = self._project(caller)
         key = (sql, repr((tuple(values), sorted(arguments.items()), project)))
         if key not in self._explained:
             self.limits.admit(caller, charging=False)
             given = {"sql": sql, **_given(values), **arguments}
-            work = Work(operation=Operation.EXPLAIN, arguments=given, project=project)
+            work = Work(operation=OPERATIONS["explain"], arguments=given, project=project)
             told = await self.desk.perform(caller, work)
             if len(self._explained) >= _KEPT:
                 self._explained.clear()

@@ -13,7 +13,7 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.presentation.documents.error_documents import error_document
 from discreet.progress import told_to
-from discreet.service.desk import Operation
+from discreet.service.desk import OPERATIONS
 from discreet.service.worker import limits
 from discreet.service.worker.book_client import BookClient
 from discreet.service.worker.messages import Channel
@@ -62,7 +62,7 @@ def _serve(channel: Channel, curator: Curator, request: dict[str, Any]) -> None:
     whole = curator if tables is None else narrowed(curator, frozenset(tables))
     try:
         with told_to(lambda name: channel.send({"stage": name})):
-            done = perform(whole, Operation(request["do"]), request["with"], request["who"])
+            done = perform(whole, OPERATIONS[request["do"]], request["with"], request["who"])
     except DiscreetError as error:
         channel.send({"failed": error_document(error)})
     except (EOFError, OSError):

@@ -9,21 +9,12 @@ from discreet.curator.curator import Curator
 from discreet.curator.served import source_of, table_facts
 from discreet.errors import DeclarationChanged, InvalidParameter
 from discreet.lazy import load
-from discreet.plan.model.schema import Limits
-from discreet.presentation.documents import (
-    answer_document,
-    answers_document,
-    choices_document,
-    explanation_document,
-    fit_plan_document,
-    model_document,
-    profile_document,
-    read_learner,
-)
-from discreet.presentation.documents.json_values import read_parameters
+from discreet.ledger import Caller
+from discreet.presentation.documents.result_documents import RESULTS
 from discreet.presentation.inspection.file_check import WARNING, ColumnCheck, check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
+from discreet.requests.verb_table import VERBS, Verb
 from discreet.service.desk import Document, Operation
 
 MOST_COLUMNS = 700
@@ -41,12 +32,14 @@ def perform(curator: Curator, operation: Operation, arguments: Arguments, who: W
         DiscreetError: as the curator does.
         InvalidParameter: if an argument is missing or not known.
     """
-    known, done = _OPERATIONS[operation]
-    for name in arguments:
-        if name not in known:
-            hint = f"Known: {', '.join(known)}."
-            raise InvalidParameter(name, "an argument", f"to be an argument of {operation.value}", hint)
-    return done(curator, _Taken(operation, arguments), who)
+    if operation.value in _OWN:
+        return _OWN[operation.value](curator, _Taken(operation, arguments), who)
+    return _perform_verb(curator, VERBS[operation.value], arguments, who)
+
+
+def _perform_verb(curator: Curator, verb: Verb, arguments: Arguments, who: Who) -> Document:
+    caller = Caller(analyst=who["analyst"], project=who["project"], key=who["key"] if verb.charges else None)
+    return RESULTS[verb.document].write(curator.perform(verb.request.read(arguments), caller))
 
 
 class _Taken:
@@ -63,75 +56,17 @@ class _Taken:
             raise InvalidParameter(name, told, condition, "Pass it in the body of the request.")
         return value
 
-    @property
-    def rest(self) -> dict[str, Any]:
-        """What is left, with limits and parameters as the curator takes them."""
-        left = dict(self.given)
-        if "limits" in left:
-            left["limits"] = _limits(left["limits"])
-        if "parameters" in left:
-            left["parameters"] = _parameters(left["parameters"])
-        return left
-
-
-def _parameters(given: Any) -> Any:
-    if not isinstance(given, list | dict):
-        hint = 'Pass e.g. [40, "A"] for ? and $1, or {"age": 40} for :age.'
-        raise InvalidParameter("parameters", type(given).__name__, "to be a list or an object", hint)
-    return read_parameters(given)
-
-
-def _limits(given: Any) -> Any:
-    if isinstance(given, dict) and given.keys() <= {"groups", "rows"}:
-        return Limits(**given)
-    if given == "choose":
-        return given
-    raise InvalidParameter("limits", given, "to be 'choose' or {groups, rows}", 'Pass e.g. {"groups": 2, "rows": 5}.')
-
-
-def _ask(curator: Curator, taken: _Taken, who: Who) -> Document:
-    return answer_document(curator.ask(taken.needed("sql"), **taken.rest, **who))
-
-
-def _ask_many(curator: Curator, taken: _Taken, who: Who) -> Document:
-    questions = taken.needed("questions", list)
-    if not all(isinstance(question, str) for question in questions):
-        raise InvalidParameter("questions", "a list", "to hold texts", "Pass a list of SELECTs.")
-    return answers_document(curator.ask_many(questions, **taken.rest, **who))
-
-
-def _profile(curator: Curator, taken: _Taken, who: Who) -> Document:
-    return profile_document(curator.profile(taken.needed("table"), **taken.rest, **who))
-
-
-def _fit(curator: Curator, taken: _Taken, who: Who) -> Document:
-    estimator = read_learner(taken.needed("learner"), taken.given.pop("parameters", {}))
-    return model_document(curator.fit(estimator, taken.needed("sql"), **taken.rest, **who))
-
-
-def _plan_fit(curator: Curator, taken: _Taken, who: Who) -> Document:
-    estimator = read_learner(taken.needed("learner"), taken.given.pop("parameters", {}))
-    return fit_plan_document(curator.plan_fit(estimator, taken.needed("sql"), **taken.rest, **_without_key(who)))
-
-
-def _explain(curator: Curator, taken: _Taken, who: Who) -> Document:
-    return explanation_document(curator.explain(taken.needed("sql"), **taken.rest, **_without_key(who)))
-
-
-def _rehearse(curator: Curator, taken: _Taken, who: Who) -> Document:
-    return answer_document(curator.rehearse(taken.needed("sql"), **taken.rest, analyst=who["analyst"]))
-
-
-def _choose_epsilon(curator: Curator, taken: _Taken, who: Who) -> Document:
-    return choices_document(curator.choose_epsilon(taken.needed("sql"), **taken.rest, analyst=who["analyst"]))
-
-
-def _without_key(who: Who) -> dict[str, Any]:
-    return {name: value for name, value in who.items() if name != "key"}
+    def none_but(self, *known: str) -> None:
+        """Refuses arguments that are left and not known."""
+        for name in self.given:
+            if name not in known:
+                hint = f"Known: {', '.join(known)}."
+                raise InvalidParameter(name, "an argument", f"to be an argument of {self._operation.value}", hint)
 
 
 def _inspect(_: Curator, taken: _Taken, __: Who) -> Document:
     """What `discreet check` tells, for the steward's eyes; bounds and keys are not proposed from the data."""
+    taken.none_but("path", "unit")
     found = check_file(taken.needed("path"), unit=taken.given.get("unit"), most_columns=MOST_COLUMNS)
     return {
         "kind": "inspection",
@@ -151,6 +86,7 @@ def _inspected(name: str, column: ColumnCheck) -> Document:
 
 def _attack(curator: Curator, taken: _Taken, _: Who) -> Document:
     """How many people are alone with what others may know of them, in the table as it is; for the steward's eyes."""
+    taken.none_but("table", "columns")
     quasi = taken.needed("columns", list)
     uniqueness = load("discreet.attacks.linkage.uniqueness", "An attack").uniqueness  # few workers need it
     found = uniqueness(source_of(curator, taken.needed("table")), [str(column) for column in quasi])
@@ -190,6 +126,7 @@ def protect(curator: Curator, declared: Arguments, *, change: bool = False) -> N
 
 
 def _protect(curator: Curator, taken: _Taken, _: Who) -> Document:
+    taken.none_but(*_DECLARED)
     path, name, seen = taken.needed("path"), taken.needed("name"), taken.given.pop("change", None)
     declared = {"path": path, "name": name, **taken.given}
     try:
@@ -201,23 +138,11 @@ def _protect(curator: Curator, taken: _Taken, _: Who) -> Document:
     return {"kind": "protected", "table": name, "tables": table_facts(curator)}
 
 
-_QUESTION = ("sql", "parameters", "epsilon", "delta", "limits", "other", "confidence", "within", "max_epsilon")
 _DECLARED: tuple[str, ...] = ("path", "name", "unit", "account", "budget", "types", "bounds", "keys", "max_groups")
 _DECLARED += ("max_rows", "neighbours", "version", "identity", "most_rows", "domain", "change")
-_LEARNER = ("learner", "parameters", "sql", "target", "rows_per_unit")
-_OPERATIONS: Mapping[Operation, tuple[tuple[str, ...], Callable[[Curator, _Taken, Who], Document]]] = {
-    Operation.ASK: ((*_QUESTION, "profile", "coverage"), _ask),
-    Operation.ASK_MANY: (("questions", "epsilon", "delta", "limits", "confidence"), _ask_many),
-    Operation.PROFILE: (("table", "epsilon", "columns", "by"), _profile),
-    Operation.FIT: (_LEARNER, _fit),
-    Operation.PLAN_FIT: (_LEARNER, _plan_fit),
-    Operation.EXPLAIN: ((*_QUESTION, "rows"), _explain),
-    Operation.REHEARSE: (("sql", "parameters", "epsilon", "delta", "limits", "other", "confidence", "rows"), _rehearse),
-    Operation.CHOOSE_EPSILON: (
-        ("sql", "candidates", "parameters", "delta", "limits", "other", "confidence", "rows"),
-        _choose_epsilon,
-    ),
-    Operation.INSPECT: (("path", "unit"), _inspect),
-    Operation.PROTECT: (_DECLARED, _protect),
-    Operation.ATTACK: (("table", "columns"), _attack),
+_OWN: Mapping[str, Callable[[Curator, _Taken, Who], Document]] = {
+    "inspect": _inspect,
+    "protect": _protect,
+    "attack": _attack,
 }
+"""What a service does beside the verbs of a curator."""

@@ -17,7 +17,7 @@ from discreet.errors import (
 )
 from discreet.noise.tokens import token
 from discreet.service.caller import Permission
-from discreet.service.desk import Document, Operation
+from discreet.service.desk import OPERATIONS, Document, Operation
 from discreet.service.page.answer_view import answer_view, as_csv
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.visit import PageRoute, Visit, status_of, to
@@ -81,7 +81,7 @@ async def explain(visit: Visit) -> Response:
     found, error = None, None
     if visit.text("question"):
         try:
-            found = await visit.perform(Operation.EXPLAIN, **_arguments(visit))
+            found = await visit.perform(OPERATIONS["explain"], **_arguments(visit))
         except DiscreetError as refused:
             if status_of(refused) >= 500 or isinstance(refused, TooManyRequests):
                 raise
@@ -92,12 +92,12 @@ async def explain(visit: Visit) -> Response:
 async def ask(visit: Visit) -> Response:
     """Asks, and shows the answer."""
     key = visit.text("key") or token(16)
-    return await _answered(visit, Operation.ASK, key)
+    return await _answered(visit, OPERATIONS["ask"], key)
 
 
 async def rehearse(visit: Visit) -> Response:
     """Shows what an answer would look like, on rows that are made up."""
-    return await _answered(visit, Operation.REHEARSE, None)
+    return await _answered(visit, OPERATIONS["rehearse"], None)
 
 
 async def _answered(visit: Visit, operation: Operation, key: str | None) -> Response:
@@ -109,7 +109,7 @@ async def _answered(visit: Visit, operation: Operation, key: str | None) -> Resp
             status = 429 if isinstance(error, TooManyRequests) else 200
             return visit.page("fragments/outcome.html", status, answer=None, error=error, key=token(16), number=0)
         raise
-    rehearsed = operation is Operation.REHEARSE
+    rehearsed = operation is OPERATIONS["rehearse"]
     number = 0 if rehearsed else visit.site.answers.add(_whose(visit), Kept(question=question, document=document))
     outcome: dict[str, Any] = {
         "answer": answer_view(document),

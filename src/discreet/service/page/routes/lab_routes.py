@@ -11,7 +11,7 @@ from discreet.presentation.documents import read_choices
 from discreet.report.charts import Spec
 from discreet.report.finding import Finding
 from discreet.service.caller import Permission
-from discreet.service.desk import Document, Operation
+from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.page_templates import first_question
 from discreet.service.page.steward_forms import whole_number
 from discreet.service.page.visit import PageRoute, Visit, status_of
@@ -24,7 +24,7 @@ async def choose_epsilon(visit: Visit) -> Response:
     found, error, status = None, None, 200
     if visit.text("question"):
         try:
-            found = read_choices(await visit.perform(Operation.CHOOSE_EPSILON, **_candidates(visit)))
+            found = read_choices(await visit.perform(OPERATIONS["choose_epsilon"], **_candidates(visit)))
         except DiscreetError as refused:
             error, status = refused, status_of(refused)
     tables = visit.site.desk.tables(visit.caller)
@@ -63,7 +63,7 @@ async def attack(visit: Visit) -> Response:
     try:
         if not columns:
             raise InvalidParameter("columns", "none", "to be what others may know", "Choose one or more.")
-        found = await visit.perform(Operation.ATTACK, table=table, columns=columns)
+        found = await visit.perform(OPERATIONS["attack"], table=table, columns=columns)
     except DiscreetError as error:
         return _attack_page(visit, table, columns, error=error)
     return _attack_page(visit, table, columns, found=found)

@@ -1,0 +1,158 @@
+"""Requests about queries: asking and paying, one or several, and all that is known before a query is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.schema import Limits
+from discreet.privacy import ApproxDP, PureDP
+from discreet.requests.argument_kinds import CANDIDATES, Arg, Kind
+from discreet.requests.request import Request
+
+if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
+    from discreet.curator.asking.answer import Answer  # noqa: F401
+    from discreet.curator.asking.choices import Choices  # noqa: F401
+    from discreet.curator.asking.explanation import Explanation  # noqa: F401
+
+IMAGINED = 1000
+"""Rows of an imagined group."""
+
+_PRICE = "What the answer may cost; kept exactly, e.g. 0.2 or 1/3."
+_NOT_ON_PAGE = frozenset({"python", "cli", "http"})
+_WRITTEN = _NOT_ON_PAGE | {"wire"}
+
+Sql = Annotated[str | Question, Arg(Kind.SQL, "One SELECT.", example="SELECT COUNT(*) AS n FROM visits")]
+Parameters = Annotated[
+    Any, Arg(Kind.VALUES, "The values of ? and $1 as a list, of :name and $name by name.", faces=_NOT_ON_PAGE)
+]
+Epsilon = Annotated[Fraction | None, Arg(Kind.AMOUNT, _PRICE, example="0.1", spends=True)]
+Delta = Annotated[Fraction | None, Arg(Kind.DELTA, "Needed for private groups; default: a hundredth of the account's.")]
+Contribution = Annotated[
+    Limits | Literal["choose"] | None,
+    Arg(Kind.LIMITS, "How much one unit may count, instead of the table's limits.", faces=_NOT_ON_PAGE),
+]
+Other = Annotated[
+    Value, Arg(Kind.VALUE, "Label of one more group: all rows that no shown group has.", faces=_NOT_ON_PAGE)
+]
+Confidence = Annotated[Fraction, Arg(Kind.SHARE, "Of each interval.", faces=_WRITTEN)]
+Within = Annotated[
+    Fraction | None,
+    Arg(
+        Kind.AMOUNT,
+        "Instead of {epsilon}: how far each number may be from the truth.",
+        faces=_WRITTEN,
+    ),
+]
+MaxEpsilon = Annotated[
+    Fraction | None,
+    Arg(
+        Kind.AMOUNT,
+        "What {within} may cost at most.",
+        faces=_WRITTEN,
+        spends=True,
+    ),
+]
+Rows = Annotated[
+    int,
+    Arg(
+        Kind.COUNT,
+        "Imagined rows of a group, which the error of a mean depends on.",
+        most=10**18,
+        faces=_NOT_ON_PAGE,
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask(Request["Answer"]):
+    """Ask a question and pay for it; the same question again is answered from the book for free."""
+
+    verb: ClassVar[str] = "ask"
+    sql: Sql
+    parameters: Parameters = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    limits: Contribution = None
+    other: Other = None
+    confidence: Confidence = CONFIDENCE
+    within: Within = None
+    max_epsilon: MaxEpsilon = None
+    profile: Annotated[
+        Fraction | None,
+        Arg(Kind.AMOUNT, "Buy a profile of the table with it, for this epsilon.", faces=_NOT_ON_PAGE, spends=True),
+    ] = None
+    coverage: Annotated[
+        Fraction | None,
+        Arg(Kind.SHARE, "The part of epsilon that tells what limits leave out of this question.", faces=_NOT_ON_PAGE),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskMany(Request["list[Answer]"]):
+    """Ask several questions for one charge; each is answered, or none."""
+
+    verb: ClassVar[str] = "ask_many"
+    questions: Annotated[
+        tuple[str | Question, ...],
+        Arg(Kind.SQL, "Several SELECTs that share the epsilon of one charge.", many=True, most=200),
+    ]
+    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What all answers may cost together.", example="1", spends=True)]
+    delta: Delta = None
+    limits: Contribution = None
+    confidence: Confidence = CONFIDENCE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Request["Explanation"]):
+    """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "explain"
+    sql: Sql
+    parameters: Parameters = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    limits: Contribution = None
+    other: Other = None
+    confidence: Confidence = CONFIDENCE
+    rows: Rows = IMAGINED
+    within: Within = None
+    max_epsilon: MaxEpsilon = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearse(Request["Answer"]):
+    """Show the shape of an answer on synthetic rows; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "rehearse"
+    sql: Sql
+    parameters: Parameters = None
+    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, _PRICE, example="0.1")] = Fraction(1)
+    delta: Delta = None
+    limits: Contribution = None
+    other: Other = None
+    confidence: Confidence = CONFIDENCE
+    rows: Annotated[int, Arg(Kind.COUNT, "How many synthetic rows are made.", most=10**6, faces=_NOT_ON_PAGE)] = (
+        IMAGINED
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseEpsilon(Request["Choices"]):
+    """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "choose_epsilon"
+    sql: Sql
+    candidates: Annotated[
+        tuple[Fraction | PureDP | ApproxDP, ...],
+        Arg(Kind.PRICE, "Epsilons to compare.", many=True, most=50, example="0.1"),
+    ] = CANDIDATES
+    parameters: Parameters = None
+    delta: Delta = None
+    limits: Contribution = None
+    other: Other = None
+    confidence: Confidence = CONFIDENCE
+    rows: Rows = IMAGINED

@@ -1,0 +1,215 @@
+"""Requests about tables: profiles, learners, synthetic tables, and streams of totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.model.schema import Limits
+from discreet.requests.argument_kinds import Arg, Kind
+from discreet.requests.question_requests import Delta
+from discreet.requests.request import Request
+
+if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
+    from discreet.curator.streams.curated_stream import CuratedStream  # noqa: F401
+    from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables  # noqa: F401
+    from discreet.curator.training.trainer import FitPlan  # noqa: F401
+    from discreet.measurement.profile.profile import Profile  # noqa: F401
+
+_HERE = frozenset({"python", "cli"})
+_NOT_ON_PAGE = frozenset({"python", "cli", "http"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuyProfile(Request["Profile"]):
+    """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
+
+    verb: ClassVar[str] = "profile"
+    table: Annotated[str, Arg(Kind.NAME, "A protected table.", example="visits")]
+    epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What the profile may cost, e.g. 0.05.", example="0.05", spends=True)]
+    columns: Annotated[
+        tuple[str, ...] | None,
+        Arg(Kind.NAME, "Columns whose clipped and missing values are counted; default: all with bounds.", many=True),
+    ] = None
+    by: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        Arg(Kind.NAMES, "Columns by which people's groups are counted; default: all with keys.", many=True),
+    ] = None
+
+
+Learner = Annotated[Any, Arg(Kind.LEARNER, "A learner of discreet.learn.", faces=_NOT_ON_PAGE)]
+TrainingRows = Annotated[str, Arg(Kind.SQL, "One SELECT of the columns to learn from.", faces=_NOT_ON_PAGE)]
+Target = Annotated[str | None, Arg(Kind.NAME, "The column to learn.", faces=_NOT_ON_PAGE)]
+RowsPerUnit = Annotated[
+    int, Arg(Kind.COUNT, "How many rows of one unit count at most.", most=10**6, faces=_NOT_ON_PAGE)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Request[Any]):
+    """Train a private learner on the rows of one SELECT, and pay for it."""
+
+    verb: ClassVar[str] = "fit"
+    estimator: Learner
+    sql: TrainingRows
+    target: Target = None
+    rows_per_unit: RowsPerUnit = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFit(Request["FitPlan"]):
+    """Show what a fit would release and cost; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "plan_fit"
+    estimator: Learner
+    sql: TrainingRows
+    target: Target = None
+    rows_per_unit: RowsPerUnit = 1
+
+
+Source = Annotated[str, Arg(Kind.SQL, "A protected table, or one SELECT of its columns.", example="visits")]
+Cost = Annotated[
+    Fraction | None,
+    Arg(Kind.AMOUNT, "What the table may cost; kept exactly, e.g. 1 or 1/3.", example="1", spends=True),
+]
+Generator = Annotated[
+    Any, Arg(Kind.GENERATOR, "aim, mst, allpairs or independent.", choices=("aim", "mst", "allpairs", "independent"))
+]
+Bins = Annotated[int | None, Arg(Kind.COUNT, "Into how many declared bounds are cut; 16 unless given.")]
+WithinBins = Annotated[
+    str,
+    Arg(
+        Kind.NAME,
+        "How numbers get their place within bins back: uniform, or histogram for a tenth of the budget.",
+        choices=("uniform", "histogram"),
+    ),
+]
+Made = Annotated[
+    int | None, Arg(Kind.COUNT, "How many to make up; unless given, about as many as there are.", most=10**9)
+]
+Domain = Annotated[Any, Arg(Kind.DOMAIN, "Public values of columns.", faces=_NOT_ON_PAGE)]
+Domains = Annotated[Any, Arg(Kind.DOMAINS, "Public values of columns, by table.", faces=_NOT_ON_PAGE)]
+Forbidden = Annotated[
+    Any, Arg(Kind.RULES, "Combinations of values that cannot occur.", faces=frozenset({"python", "http"}))
+]
+People = Annotated[str, Arg(Kind.SQL, "The table with a row for each person, or one SELECT of it.", example="people")]
+Events = Annotated[
+    str, Arg(Kind.SQL, "A table of events of the same people, made up with them for one charge.", example="visits")
+]
+EventsPerUnit = Annotated[
+    int | None,
+    Arg(Kind.COUNT, "How many rows of one unit count at most; 1, or of events as many as declared.", most=10**6),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesize(Request["SyntheticTable"]):
+    """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
+
+    verb: ClassVar[str] = "synthesize"
+    table: Source
+    epsilon: Cost = None
+    delta: Delta = None
+    rows: Made = None
+    generator: Generator = "aim"
+    domain: Domain = None
+    forbidden: Forbidden = ()
+    bins: Bins = None
+    within: WithinBins = "uniform"
+    rows_per_unit: RowsPerUnit = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeTables(Request["SyntheticTables"]):
+    """Make up people and their events, linked by a made-up key; the same again is free."""
+
+    verb: ClassVar[str] = "synthesize_tables"
+    people: People
+    events: Events
+    epsilon: Cost = None
+    delta: Delta = None
+    rows: Made = None
+    generator: Generator = "aim"
+    domain: Domains = None
+    forbidden: Forbidden = None
+    bins: Bins = None
+    within: WithinBins = "uniform"
+    rows_per_unit: EventsPerUnit = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSynthesize(Request["SynthesisPrice"]):
+    """Show what a synthetic table would release and cost; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "plan_synthesize"
+    table: Source
+    epsilon: Cost = None
+    delta: Delta = None
+    generator: Generator = "aim"
+    domain: Domain = None
+    forbidden: Forbidden = ()
+    bins: Bins = None
+    within: WithinBins = "uniform"
+    rows_per_unit: RowsPerUnit = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSynthesizeTables(Request["SynthesisPrice"]):
+    """Show what two linked synthetic tables would release and cost; reads no data, spends nothing."""
+
+    verb: ClassVar[str] = "plan_synthesize_tables"
+    people: People
+    events: Events
+    epsilon: Cost = None
+    delta: Delta = None
+    generator: Generator = "aim"
+    domain: Domains = None
+    forbidden: Forbidden = None
+    bins: Bins = None
+    within: WithinBins = "uniform"
+    rows_per_unit: EventsPerUnit = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenStream(Request["CuratedStream"]):
+    """Start a stream and pay for all of it, or open one that was started; the same again changes nothing."""
+
+    verb: ClassVar[str] = "stream"
+    sql: Annotated[str | None, Arg(Kind.SQL, "One SELECT of a COUNT or SUM, grouped by a period.", faces=_HERE)] = None
+    every: Annotated[
+        str | int,
+        Arg(Kind.VALUE, "How long a period is: day, week, month, quarter, year, or a number.", faces=_HERE),
+    ] = "day"
+    horizon: Annotated[
+        int | None, Arg(Kind.COUNT, "How many periods there are; leave it out if that is unknown.", faces=_HERE)
+    ] = None
+    epsilon: Annotated[
+        Fraction | None, Arg(Kind.AMOUNT, "What the whole stream may cost; kept exactly.", faces=_HERE, example="1")
+    ] = None
+    delta: Delta = None
+    rho: Annotated[Fraction | None, Arg(Kind.AMOUNT, "Instead of epsilon and delta.", faces=_HERE)] = None
+    start: Annotated[Any, Arg(Kind.VALUE, "The first day, e.g. 2026-01-01, or the first number.", faces=_HERE)] = None
+    window: Annotated[
+        int | None, Arg(Kind.COUNT, "Over how many periods sums go; all so far, unless given.", faces=_HERE)
+    ] = None
+    periods: Annotated[
+        int | None, Arg(Kind.COUNT, "In how many periods of the whole stream one unit may count.", faces=_HERE)
+    ] = None
+    limits: Annotated[Limits | None, Arg(Kind.LIMITS, "How much one unit may count in a period.", faces=_HERE)] = None
+    name: Annotated[str | None, Arg(Kind.NAME, "Of the stream.", faces=_HERE)] = None
+    confidence: Annotated[Fraction, Arg(Kind.SHARE, "Of each interval.", faces=_HERE)] = CONFIDENCE
+    state: Annotated[
+        str | None,
+        Arg(Kind.NAME, "The file of the private state; beside the ledger, unless that is on a server.", faces=_HERE),
+    ] = None
+
+    def check(self) -> None:
+        """Refuses a stream that has neither a query nor a name alone."""
+        if self.sql is not None:
+            return
+        others = replace(self, name=None, confidence=CONFIDENCE, state=None)
+        if self.name is None or others != OpenStream():
+            raise InvalidParameter("sql", None, "to be given", "Pass a SELECT, or the name of a stream alone.")
