@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Literal, TypeVar
 
 from discreet.errors import InvalidParameter
-from discreet.spelling import Hint
+from discreet.hint_text import Hint
 
 Number = int | float | str | Fraction | Decimal
 """What a numeric parameter may be given as; numpy's real scalars count as int or float."""

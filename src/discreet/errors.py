@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from discreet.spelling import PYTHON, Hint, Spelling, point_at
+from discreet.hint_text import PYTHON, Hint, Spelling, point_at
 
 
 class DiscreetError(Exception):

@@ -14,6 +14,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.errors import InternalError, InvalidParameter, explained
+from discreet.hint_text import Hint, Spelling
 from discreet.ledger import Caller
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, PureDP
@@ -24,7 +25,6 @@ from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.table_requests import BuyProfile, Fit, Synthesize, SynthesizeTables
 from discreet.requests.verb_table import VERBS, Verb
 from discreet.requests.verbs import Verbs
-from discreet.spelling import Hint, Spelling
 from discreet.synthetic import Bins, Calendar, Keys, UnknownKeys
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"

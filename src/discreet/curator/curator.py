@@ -1,6 +1,6 @@
 """The curator: a steward protects tables, an analyst asks, the book is paid first.
 
-`Curator._ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, and the performer.
+`Curator._ask` is the river, and each of its lines a step of one part: catalog, planner, book, replay, performer.
 """
 
 from __future__ import annotations

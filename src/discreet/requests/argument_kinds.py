@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter
+from discreet.hint_text import Hint
 from discreet.ledger.serialization import write_loss
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits
@@ -23,7 +24,6 @@ from discreet.privacy import ApproxDP, Budget, Loss, PureDP
 from discreet.privacy.amounts import below_one
 from discreet.requests.domain_arguments import read_domain, read_domains, write_domain, write_domains
 from discreet.requests.learner_arguments import read_learner, write_learner
-from discreet.spelling import Hint
 
 Entry = TypeVar("Entry")
 

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 from discreet.errors import InternalError, InvalidParameter
+from discreet.hint_text import Hint
 from discreet.requests.argument_kinds import Arg, Kind, read_argument, write_argument
 from discreet.requests.learner_arguments import PARTS
-from discreet.spelling import Hint
 
 R = TypeVar("R")
 

@@ -16,6 +16,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, bounded, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.hint_text import Hint
 from discreet.ledger import Book
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.probes.magnitudes import choosable
@@ -40,7 +41,6 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.post.steps import adds_up_groups
 from discreet.privacy import Loss
 from discreet.progress import stage
-from discreet.spelling import Hint
 from discreet.sql.examples import different
 from discreet.sql.rewrites import Rewrites, rewrites
 

@@ -20,13 +20,13 @@ from pydantic import (
     create_model,
 )
 
+from discreet.hint_text import Hint, Spelling
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.argument_kinds import Arg, Kind, covered, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
 from discreet.service.api.exact_json import WrittenFloat
 from discreet.service.caller import ServiceRole
-from discreet.spelling import Hint, Spelling
 
 LONGEST_SQL = 1 << 16  # characters
 MOST_LISTED = 1000
