@@ -46,6 +46,7 @@ def curator(folder: Path, people: int) -> Curator:
     return made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("people", [0, 3, 3000])
 def test_stages_do_not_depend_on_the_data(tmp_path: Path, people: int) -> None:
     asked = curator(tmp_path, people)

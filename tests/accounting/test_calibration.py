@@ -40,7 +40,7 @@ def test_discrete_gaussian_on_small_lattices(epsilon: str, shift: int, delta: st
     assert reference.hockey_stick(less, float(epsilon)) > reference.real(Fraction(delta))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shift", [2**k for k in range(0, 31, 3)])
 def test_discrete_gaussian_approaches_the_continuous_law(shift: int) -> None:
     sigma = accounting.discrete_gaussian_sigma(1, "1e-6", shift)

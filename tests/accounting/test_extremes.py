@@ -71,7 +71,7 @@ def test_mixtures_of_tiny_and_huge(listed: list[tuple[Event, int]], delta: float
     assert 0 <= exact <= 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("event", EXTREME[:12], ids=repr)
 def test_the_least_is_never_above_one_method(event: Event) -> None:
     best = accounting.epsilon(Repeated(event, 100), 1e-30)

@@ -56,6 +56,7 @@ def test_integrals_in_the_place_of_sums(shift: int, epsilon: float) -> None:
 CALIBRATED = [("100", "1e-6", 400), ("1e6", "1e-6", 1), ("1e5", "1e-9", 300), ("1000", "0.5", 17), ("50", "1e-300", 3)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("epsilon", "delta", "shift"), CALIBRATED)
 def test_calibrated_noise_for_a_large_epsilon(epsilon: str, delta: str, shift: int) -> None:
     sigma = accounting.discrete_gaussian_sigma(epsilon, delta, shift)

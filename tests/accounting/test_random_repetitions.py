@@ -87,6 +87,7 @@ def missed(tries: Tries) -> float:
     return worst
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tries", [GEOMETRIC, LOGARITHMIC, Tries(Fraction(1), Fraction(1, 2))])
 def test_no_exact_law_exceeds_the_bound(tries: Tries) -> None:
     assert missed(tries) <= 1e-9

@@ -60,6 +60,7 @@ def test_a_concentrated_promise_bounds_gaussian_noise() -> None:
         assert noise.guess <= promise.guess
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", [events.Pure, events.Concentrated, lambda e: events.Approx(e, 1e-7)])
 def test_more_budget_is_more_risk(family: type[Event]) -> None:
     found = [risk(family(amount)) for amount in (0.01, 0.1, 0.5, 1, 3)]  # type: ignore[call-arg]

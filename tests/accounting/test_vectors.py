@@ -149,6 +149,7 @@ DP_SGD = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rate", "sigma", "steps", "delta", "pld", "renyi"), DP_SGD)
 def test_noisy_gradients(  # noqa: PLR0917 - one row of the table
     rate: str, sigma: str, steps: int, delta: float, pld: float, renyi: float

@@ -52,7 +52,7 @@ DECLARATIONS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("old", "new", "name", "hint"), DECLARATIONS)
 def test_mistakes_in_the_file(folder: Path, old: str, new: str, name: str, hint: str) -> None:
     assert old in TOML
@@ -98,7 +98,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize("mistake", QUESTIONS)
 def test_mistakes_in_a_question(mistake: Mistake) -> None:

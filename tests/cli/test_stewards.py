@@ -68,7 +68,7 @@ def test_every_act_tells_what_was_and_is_and_is_an_entry() -> None:
     assert run("verify").code == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize(
     ("command", "code"),
@@ -137,6 +137,7 @@ def test_a_question_built_in_python_is_told_in_a_few_words(clinic: Path) -> None
     assert "charge n = COUNT() of visits where age >= 40 by ward" in run("history").out
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_narrow_terminals_are_readable(columns: int) -> None:

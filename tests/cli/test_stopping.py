@@ -75,6 +75,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("clinic")
 @pytest.mark.parametrize("call", CALLS)
 def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(

@@ -192,6 +192,7 @@ def test_projects_are_allotted_once_and_held_to_their_caps(folder: Path) -> None
     assert [entry["entry"] for entry in listed] == ["allot", "charge"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("amounts", ["epsilon = 1", "rho = 0.1", 'rho = "1/10"\ndelta = 1e-6'])
 def test_each_currency_and_tables_of_one_account(folder: Path, amounts: str) -> None:
     table, _ = TOML.split("[budgets.patients]")

@@ -92,7 +92,7 @@ def test_a_fit_changes_no_parameter(specimen: Specimen) -> None:
     assert str(store.write_parameters(model)) == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_what_was_planned_is_what_was_released(specimen: Specimen, neighbours: str) -> None:
@@ -110,20 +110,20 @@ def test_it_refuses_to_fit_without_public_bounds(specimen: Specimen) -> None:
     assert caught.value.name in {name.split("__")[-1] for name in missing}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 def test_a_seed_is_marked_and_none_is_private(specimen: Specimen) -> None:
     assert specimen.fit(random_state=1).private_ is False
     assert specimen.fit(random_state=None).private_ is True
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 def test_the_same_seed_gives_the_same_model(specimen: Specimen) -> None:
     assert store.to_json(specimen.fit(epsilon=1.0)) == store.to_json(specimen.fit(epsilon=1.0))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 def test_neighbours_have_models_of_one_shape(specimen: Specimen) -> None:
     X, y = specimen.data
@@ -145,7 +145,7 @@ def test_no_number_of_rows_is_an_error(specimen: Specimen, rows: int) -> None:
     assert all(len(found) == len(X) for found in outputs(model, X))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 def test_a_label_that_is_no_class_is_no_error(specimen: Specimen) -> None:
     X, y = specimen.data

@@ -50,7 +50,7 @@ def test_the_event_is_frozen_serialisable_and_the_same_every_time(specimen: Spec
     assert hash(event) == hash(specimen.mechanism().event)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 def test_equal_bits_give_equal_releases_and_others_do_not(specimen: Specimen) -> None:
     first, again = (repr([release(specimen, seed) for seed in range(20)]) for _ in range(2))
@@ -123,7 +123,7 @@ def test_shapes_are_kept(specimen: Specimen) -> None:
         assert release(specimen, 1, value=array).shape == np.shape(array)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each_number
 def test_rt_001_outputs_lie_on_the_declared_grid_whatever_the_value(specimen: Specimen) -> None:
     mechanism: Any = specimen.mechanism()

@@ -215,6 +215,7 @@ def test_rows_are_read_a_second_time_and_not_a_fourth() -> None:
     assert {reads(sign, count) for sign in ("<", "<=", ">", ">=") for count in (1, 6)} == {1}  # the least, or most, is
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
 def test_whether_a_value_is_beyond_others_is_told_by_the_largest_or_smallest(sign: str) -> None:
     """As pairs of rows tell it, which an OR asks for: NULL is beyond nothing, on both sides of the sign."""

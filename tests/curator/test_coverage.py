@@ -59,6 +59,7 @@ def error(p: float) -> float:
     return 4 * math.sqrt(p * (1 - p) / GROUPS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("confidence", [0.5, 0.95])
 @pytest.mark.parametrize("epsilon", ["0.5", "3"])
 def test_a_count_by_laplace_noise_covers_as_its_law_says(epsilon: str, confidence: float) -> None:
@@ -112,6 +113,7 @@ def test_what_is_computed_from_several_statistics_covers_as_stated(sql: str, opt
             assert share <= confidence + more + error(confidence), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ages", [(0, 0, 0), (120, 120), (None,), ()], ids=str)
 def test_means_at_the_ends_and_of_nothing(ages: tuple[int | None, ...]) -> None:
     """At an end half of the misses are cut off by the bounds; without values every number is as good as another."""

@@ -103,6 +103,7 @@ def rows_of(found: Data) -> Data:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "folds",
     [

@@ -94,6 +94,7 @@ def test_a_fit_is_charged_before_anything_is_listed_or_read(tmp_path: Path, monk
     assert any("blank" in note for note in model.notes_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", range(3))
 def test_one_person_changes_one_row(tmp_path: Path, who: int) -> None:
     rest = tuple(person for place, person in enumerate(PEOPLE) if place != who)

@@ -84,6 +84,7 @@ def test_proposals_are_accepted_whatever_the_table_declares(table: str, curators
     assert sum(found) > rounds(100, 20)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("world", WORLDS)
 def test_proposals_to_analysts_of_pure_accounts(world: str) -> None:
     with WORLDS[world].curator(Memory(), budget=BUDGETS["pure"]) as curator:

@@ -273,6 +273,7 @@ def test_what_is_protected_is_not_published(file: Path, way: Callable[[Path], An
     assert "'visits'" in caught.value.condition
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", [the_path, symbolic_link, hard_link], ids=lambda way: way.__name__)
 def test_what_is_public_is_not_protected(file: Path, way: Callable[[Path], Any]) -> None:
     curator = curator_of(file.parent)

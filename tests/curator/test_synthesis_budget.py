@@ -87,6 +87,7 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         assert 1.8 < accounting.epsilon(charged, 1e-8) <= 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GENERATORS)
 def test_another_table_is_another_charge_until_there_is_nothing_left(name: str) -> None:
     spy = Spy()

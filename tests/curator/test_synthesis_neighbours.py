@@ -28,6 +28,7 @@ Patch = pytest.MonkeyPatch
 # ----------------------------------------------------------------------------------------------------------- honest
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_neighbour_gives_the_same_table_from_the_same_noise(name: str) -> None:
     for seed in range(300, 303):

@@ -54,6 +54,7 @@ def charges(made: Curator) -> int:
     return sum(entry.kind == "charge" for entry in made.history("t"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("generator", ["independent", "mst", "aim", "allpairs"])
 def test_keys_and_places_are_found_charged_first_and_kept(generator: str, tmp_path: Path) -> None:
     spy = Spy()
@@ -170,6 +171,7 @@ def looked(
     return engine, recorder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("limit", [1, 2])
 def test_one_person_moves_keys_and_pieces_no_further_than_noise_hides(

@@ -142,6 +142,7 @@ def test_a_page_on_both_tables_reads_nothing_and_is_the_same_when_they_are_repla
         found.report(tmp_path / "no" / "where.html")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("generator", ["mst", "aim", "allpairs"])
 def test_events_fit_whose_they_are(generator: str) -> None:
     made = curator(tables(1500))

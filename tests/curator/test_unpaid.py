@@ -112,6 +112,7 @@ def test_whole_ids_may_be_missing_too() -> None:
     assert curator.ask(COUNT, epsilon=CERTAIN, limits=Limits(1, 5))[0]["n"] == 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("unit", "people"), [("who", "who"), (("who", "day"), "who and day"), (None, None)], ids=["one", "parts", "rows"]
 )

@@ -42,7 +42,7 @@ def reaches(curator: Curator, sql: str, epsilon: Fraction, confidence: Fraction)
 # --------------------------------------------------------------------------------------------------------------- solved
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(19, 20), Fraction(999, 1000)])
 @pytest.mark.parametrize(("sql", "within"), [(COUNT, 25), (COUNT, 1), (SUM, 5000), (SUM, 400)])

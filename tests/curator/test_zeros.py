@@ -56,7 +56,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sql", QUESTIONS)
 @pytest.mark.parametrize("epsilon", [1, 10**6])
 def test_no_form_of_an_answer_has_a_negative_zero(zeros: Curator, sql: str, epsilon: int) -> None:

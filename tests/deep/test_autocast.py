@@ -135,6 +135,7 @@ def mixed(model: nn.Module, batch: Any, dtype: Any = torch.bfloat16) -> Tensor:
         return losses(model, batch)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("physical", [1, 4, 100])
 def test_a_model_trains(physical: int) -> None:
     assert train(mixed, physical_batch=physical).taken == 3

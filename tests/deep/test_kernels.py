@@ -40,6 +40,7 @@ def near(found: Tensor, truth: Tensor) -> bool:
     return bool((found.double() - truth.double()).norm() <= CLOSE * truth.double().norm())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("positions", "width", "height"), [(70, 33, 20), (130, 64, 48), (1, 5, 7), (16, 16, 16)])
 def test_pairs_of_positions(positions: int, width: int, height: int) -> None:
     a, e = made(3, positions, width), made(3, positions, height, seed=1)

@@ -259,6 +259,7 @@ def test_mutant_the_real_run_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -
 # ------------------------------------------------------------------------------------------------- examples alone
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["centred columns", "divided by the size", "contrastive", "mixup by flip", "sorted"])
 def test_examples_that_come_alone_cannot_be_mixed(name: str) -> None:
     assert is_refused(MIXING[name], physical_batch=2)

@@ -152,6 +152,7 @@ def test_lines_that_a_strict_parser_refuses_are_counted(tmp_path: Path) -> None:
     assert found == {"missing columns": (1, 3), "too many columns": (1, 4), "unquoted value": (1, 6)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ['a"b', "{0}", "c1", "select", "x'y"])
 def test_names_of_columns_are_names(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / "t.csv", [[name, "z"], ["1,5", "k"]])

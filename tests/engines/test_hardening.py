@@ -98,7 +98,7 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sql", FORBIDDEN)
 def test_the_connection_reaches_nothing_else(tmp_path: Path, sql: str) -> None:
     path = tmp_path / "table.parquet"

@@ -92,7 +92,7 @@ def chosen(*names: str) -> list[Specimen]:
     return [specimen for specimen in SPECIMENS if specimen.name in names]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("specimen", chosen(*FOREMOST), ids=lambda specimen: specimen.name)
 def test_all_raw_values_at_once_mean_the_same(specimen: Specimen, tmp_path: Path) -> None:
     judge(specimen, specimen.cells, tmp_path)

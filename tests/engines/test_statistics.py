@@ -126,6 +126,7 @@ def test_no_kept_row_is_no_group(bench: Bench) -> None:
     assert bench.agreed(Reading(table="t", where=lit(None, B), statistics=rows)) == {}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [N, T, B, D, Type.TIMESTAMP], ids=lambda kind: kind.value)
 def test_keys_come_back_as_they_are(bench: Bench, kind: Type) -> None:
     bench.load([{"k": value} for value in EDGES[kind]], {"k": kind})

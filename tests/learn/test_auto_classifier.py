@@ -37,7 +37,7 @@ def fitted(epsilon: float, delta: float, **more: Any) -> AutoClassifier:
     return AutoClassifier(epsilon=epsilon, delta=delta, **(common | more)).fit(X, Y)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("epsilon", "delta", "width"), CASES)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: float, width: int, neighbours: str) -> None:

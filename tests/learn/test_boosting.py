@@ -192,6 +192,7 @@ def test_a_feature_keeps_a_few_cells_when_noise_is_large() -> None:
     assert len(set(boosting._merged(np.full(64, 1000.0), 1.0, 64_000.0))) == 32
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("share", "epsilon"), [(0.75, "0.3"), (0.75, 3), (0.9, "0.3"), (0.9, 3)])
 def test_labels_that_nothing_predicts_leave_the_majority(share: float, epsilon: Any) -> None:
     """Turning a share t of fresh rows costs t (2 share - 1): a rule of chance is right about 1 - share of them.

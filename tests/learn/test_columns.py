@@ -54,6 +54,7 @@ def worst(listen: Any, neighbours: str) -> Fraction:
     return max(squared_distance(left, right) for left, right in pairs) * first.noise_multiplier**2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 @pytest.mark.parametrize("listen", [bayes, scaler])
 def test_no_row_moves_more_than_was_paid(listen: Any, neighbours: str) -> None:

@@ -52,6 +52,7 @@ rows_of_two = st.lists(st.integers(-5000, 5000), min_size=2, max_size=2)
 code, seeds = st.integers(-1, 3), st.integers(0, 5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
 @given(table=st.lists(rows_of_two, max_size=3), pair=st.tuples(rows_of_two, rows_of_two), label=code, seed=seeds)
 def test_one_row_moves_a_gradient_by_the_clip_or_twice_that(

@@ -32,7 +32,7 @@ def finding(specimen: Specimen, y: NDArray[Any], **changed: Any) -> Any:
     return specimen.make(**{"epsilon": 20, "delta": 1e-3, "random_state": 3, **changed}).fit(X[: len(y)], y)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 @relation
 @pytest.mark.parametrize(("y", "predicted"), [(ONE, "yes"), (ONE[:1], ""), (ONE[:0], "")])

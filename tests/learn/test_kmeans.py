@@ -115,6 +115,7 @@ def cost(X: Any, centres: Any) -> float:
     return float(np.mean(np.min(np.sum((X[:, None] - centres) ** 2, axis=2), axis=1)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("d", "k"), [(2, 5), (12, 6)])
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_centres_are_nearly_as_good_as_exact_ones(d: int, k: int, neighbours: str) -> None:

@@ -42,6 +42,7 @@ def best(X: Floats, y: NDArray[np.int64]) -> float:
     return float(np.mean(((X - FAR) @ [12.0, -8.0, 0.0] > 0) == y))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_a_fit_learns_what_there_is_to_learn(kind: type[Any], relation: Neighbours) -> None:
@@ -67,6 +68,7 @@ def test_other_methods_learn_too(kind: type[Any], method: str) -> None:
     assert model.event_ == model.plan_event(3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_without_a_delta_fits_are_pure(kind: type[Any], relation: Neighbours) -> None:

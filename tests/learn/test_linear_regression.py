@@ -249,6 +249,7 @@ def accuracy(seeds: range, epsilon: float, *, n: int = 10_000, d: int = 10) -> f
     return float(np.mean(found))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("epsilon", "least"), [(0.5, 0.74), (1, 0.80), (3, 0.81)])
 def test_accuracy_at_ten_thousand_rows(epsilon: float, least: float) -> None:
     assert accuracy(range(10), epsilon) >= least

@@ -59,7 +59,7 @@ def excess(kind: type[Any], relation: Neighbours, delta: float, classes: int) ->
     return worst_excess(KNorm if delta == 0 else Gaussian, lambda table: model.fit(*table), pairs, first=1 << 23)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize(("delta", "classes"), [(0, 2), (0, 3), (1e-6, 2)])
@@ -69,7 +69,7 @@ def test_no_row_moves_what_is_released_by_more_than_the_sensitivity(
     assert 0.7 < excess(kind, relation, delta, classes) <= 1 + 1e-12
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("broken", [Survey, Descent, Comparison])

@@ -53,6 +53,7 @@ def loss(neighbours: str, trees: int) -> float:
     return worst
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("trees", [1, 5])
 def test_all_choices_together_cost_what_was_paid(neighbours: str, trees: int) -> None:

@@ -83,6 +83,7 @@ def worst_ratio(relation: Neighbours, epsilon: float, ridge: float) -> float:
 CASES = [(ADD, 1.0, 0.5), (ADD, 4.0, 0.5), (REPLACE, 1.0, 0.5), (REPLACE, 3.0, 0.5)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("relation", "epsilon", "ridge"), CASES)
 def test_no_row_changes_the_density_of_the_minimiser_by_more_than_its_epsilon(
     relation: Neighbours, epsilon: float, ridge: float
@@ -91,6 +92,7 @@ def test_no_row_changes_the_density_of_the_minimiser_by_more_than_its_epsilon(
     assert 0.9 * allowed < worst_ratio(relation, epsilon, ridge) <= allowed + 1e-9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("relation", "epsilon", "ridge"), CASES)
 def test_a_jacobian_that_is_forgotten_would_be_seen(
     relation: Neighbours, epsilon: float, ridge: float, monkeypatch: pytest.MonkeyPatch

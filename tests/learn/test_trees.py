@@ -84,6 +84,7 @@ def fit(rows: list[Row], **parameters: Any) -> Any:
     return kind(**(common | {"random_state": 0} | parameters)).fit(table[:, :2], table[:, 2].astype(int))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("neighbours", "allowed"), [("add_remove", 1), ("replace", 2)])
 @pytest.mark.parametrize("forest", [{}, {"n_estimators": 2}])
 def test_no_row_moves_the_leaves_further_than_paid_for(

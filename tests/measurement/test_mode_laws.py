@@ -283,6 +283,7 @@ def test_probabilities_of_neighbours_are_as_near_as_charged(rows: int, neighbour
     assert max(spans) == pytest.approx(1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("of_each", [(0, 0, 0), (3, 1, 0), (0, 5, 5), (1000, 998, 0)])
 def test_candidates_are_drawn_by_their_law(of_each: tuple[int, ...]) -> None:
     """4,000 draws: the sum of (found - expected)^2 / expected has 2 degrees of freedom, below 42 but for 1e-9."""

@@ -91,6 +91,7 @@ def test_rounding_moves_a_cube_no_further_than_its_error() -> None:
         assert abs(moved) <= power_error(steps, 3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", [None, "id"])
 @pytest.mark.parametrize("delta", ["0", "1e-3"])
 def test_with_much_budget_answers_are_those_of_plain_sql(unit: str | None, delta: str) -> None:

@@ -124,6 +124,7 @@ def test_every_release_has_a_finite_answer(  # noqa: PLR0917 - hypothesis passes
             assert 0 <= cell.low <= cell.value <= cell.high <= (math.sqrt(most) if recipe.root else most) * (1 + 1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", [None, "id"])
 @pytest.mark.parametrize("delta", ["0", "1e-3"])
 def test_with_much_budget_answers_are_those_of_plain_sql(unit: str | None, delta: str) -> None:

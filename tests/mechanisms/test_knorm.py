@@ -117,6 +117,7 @@ def test_reach_is_the_quantile_of_an_entry(d: int, outside: Fraction) -> None:
         assert tail(d, x - 1e-5) >= float(outside) * (1 - 1e-7)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", [2, 4, 10])
 def test_reach_is_on_the_safe_side_in_even_dimensions(d: int) -> None:
     for outside in (Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)):

@@ -77,7 +77,7 @@ def judge(mechanism: Quantile, high: int, most: int) -> None:
         assert max(ratios) <= limit * min(ratios), (data, other)  # bounded range
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("quantile", SHARES)
 def test_no_point_moves_by_more_than_it_may(quantile: Fraction, relation: Neighbours) -> None:

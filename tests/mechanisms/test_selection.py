@@ -224,6 +224,7 @@ def test_bad_pieces_are_refused(edges: list[float], scores: list[float], error: 
         Exponential(epsilon=1, sensitivity=1).choose_interval(edges, scores, bits=NoBits())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     sensitivity=st.fractions(Fraction(1, 10), 5),
@@ -241,6 +242,7 @@ def test_rounding_is_inside_the_sensitivity(
 
 
 # ------------------------------------------------------------------------------------------- intervals
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_score_is_inside_the_interval_often_enough(kind: type[Selection]) -> None:
     mechanism = kind(epsilon=1, sensitivity=1)

@@ -55,6 +55,7 @@ def test_tails_are_sums_of_the_defining_probabilities(stairs: Stairs) -> None:
         assert high - low < Fraction(1, 10**30)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stairs", [Stairs(Fraction(1), 8, 3), Stairs(Fraction(4), 32, 4), Stairs(Fraction(2), 5, 5)])
 def test_the_law_of_the_draws(stairs: Stairs, bits: SeededBits) -> None:
     draws = stairs.draw(100_000, bits)

@@ -31,7 +31,7 @@ def test_law_of_laplace_over_all_bit_strings(scale: Fraction, array: bool) -> No
     judge_laplace_walk(scale, array=array)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @BOTH
 @pytest.mark.parametrize("scale", [*SMALL, Fraction(1, 2), Fraction(1)], ids=str)
 def test_law_of_geometric_over_all_bit_strings(scale: Fraction, array: bool) -> None:

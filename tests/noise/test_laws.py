@@ -109,6 +109,7 @@ def test_moments_of_theory_4_2_and_4_7(bits: SeededBits) -> None:
         assert np.mean(squares) == pytest.approx(variance, abs=7 * 0.0015)  # E z^4 = 3 variance^2 or less
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bound", [2, 10, 1000, 2**40 + 1, 2**63])
 def test_uniform(bound: int, bits: SeededBits) -> None:
     for draws in (uniform_below(bound, ARRAY, bits=bits), [uniform_below(bound, bits=bits) for _ in range(SCALARS)]):

@@ -60,6 +60,7 @@ def test_points_that_floats_cannot_compute_come_from_enclosures(monkeypatch: pyt
         assert np.array_equal(rounded_contrasts(Fraction(100), np.zeros((3, 3)), SeededBits(3)), plain)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sizes", [(), (1,), (3,), (2, 2), (1, 1, 1)])
 def test_the_law_has_the_shape_of_the_differences(sizes: tuple[int, ...], bits: SeededBits) -> None:
     """Whitened draws have squares that add up to a chi-squared number; 1,000 tables, and a power against 30 %."""

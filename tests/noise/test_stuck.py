@@ -224,7 +224,7 @@ def ends(draw: Callable[[Bits], object], bits: Bits) -> bool:
     return True
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 @pytest.mark.parametrize("name", DRAWS)
 def test_every_draw_ends(name: str, lanes: tuple[int, ...]) -> None:
@@ -232,7 +232,7 @@ def test_every_draw_ends(name: str, lanes: tuple[int, ...]) -> None:
     assert ends(DRAWS[name], SeededBits(1))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
 def test_every_release_ends(specimen: Specimen, lanes: tuple[int, ...]) -> None:

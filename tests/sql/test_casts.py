@@ -69,7 +69,7 @@ def test_a_written_number_is_exact_and_its_halves_go_away_from_zero(written: str
     assert evaluate(read(f"CAST({written} AS INT) + n"), {"n": 0}) == whole
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 1), (-2.5, 2.5), (0.5, 1.5), (-0.5, 0.5), (1.5, 2.5), (-6, 6), (2.5, 3.5), (0.2, 0.3)]
 )

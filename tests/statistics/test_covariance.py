@@ -21,6 +21,7 @@ from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, rememb
 ROWS = [(0.0, 0.0), (1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.3, -0.7), (9.0, 0.0), (np.nan, -1.0)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("public", [{"bounds": (-1, 1)}, {"norm_bound": 1.4}])
 def test_noise_costs_mu_at_most(

@@ -187,6 +187,7 @@ def test_the_event_is_the_budget(neighbours: Neighbours, shares: list[float], in
     assert accounting.epsilon([concentrated.event], 1e-6, neighbours=neighbours) <= most * (1 + 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "pure"), [(1, True), (30, False)])
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_a_delta_is_used_where_it_helps(neighbours: Neighbours, count: int, pure: bool) -> None:
@@ -299,6 +300,7 @@ def test_what_is_wrong_is_refused_before_the_values_are_seen() -> None:
         st.median(["text"], bounds=None, epsilon=1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("value", [0.0, 100.0])
 def test_values_that_all_lie_at_a_bound_are_no_error(value: float, neighbours: Neighbours) -> None:

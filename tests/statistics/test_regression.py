@@ -78,7 +78,7 @@ def test_a_limit_without_the_root_of_two_is_found(monkeypatch: pytest.MonkeyPatc
     assert max(overruns(*sums)) > 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("options", [{}, {"method": "gradient"}, {"steps": 3, "intercept": False}], ids=str)
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=["pure", "gaussian"])

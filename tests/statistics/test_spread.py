@@ -34,6 +34,7 @@ def _costs(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, cost: Any, *
     return [cost(seen(one), seen(other)) for one, other in neighbouring(POINTS, neighbours, 1)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("neighbours", "target"),
     [(Neighbours.ADD_REMOVE, "population"), (Neighbours.REPLACE, "sample"), (Neighbours.REPLACE, "population")],

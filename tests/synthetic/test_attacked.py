@@ -144,6 +144,7 @@ def test_an_audit_finds_out_who_spends_more_than_is_claimed(make: Make) -> None:
     assert not told_apart(make, 300, epsilon=30 * EPSILON).passed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_an_audit_finds_out_who_adds_no_noise(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     no_noise(monkeypatch)

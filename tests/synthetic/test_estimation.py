@@ -73,6 +73,7 @@ def _vectors() -> list[dict[str, Any]]:
     return vectors
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("vector", _vectors())
 def test_the_oracle_mbi_fits_the_same(vector: dict[str, Any]) -> None:
     """mbi_vectors.py made the vectors. Without entropy the minimum is the same; 0.1 is under 2 % of the least sigma."""
@@ -138,6 +139,7 @@ def test_a_solver_that_forgets_the_ridge_is_seen(monkeypatch: pytest.MonkeyPatch
     assert largest_difference(found, best, CYCLE) > 0.5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [4, 5, 6])
 def test_zeros_are_exact_and_the_rest_is_fitted(seed: int) -> None:
     _, marginals = noisy(SIZES, CYCLE, 5.0, seed)

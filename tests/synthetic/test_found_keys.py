@@ -220,6 +220,7 @@ def test_an_unpaid_selection_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 # -------------------------------------------------------------------------------------------------- what it gives
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_keys_of_many_come_back_and_all_others_are_one(make: Make) -> None:
     table = frame(7000)

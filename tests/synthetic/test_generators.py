@@ -138,6 +138,7 @@ def test_two_hundred_random_tables_are_like_their_neighbours(make: Make) -> None
         assert told == "", seed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_an_empty_table_is_like_one_with_a_single_row(make: Make) -> None:
     empty: Frame = {"a": [], "b": [], "c": []}
@@ -146,7 +147,7 @@ def test_an_empty_table_is_like_one_with_a_single_row(make: Make) -> None:
     assert complaint(generator, {"a": [None], "b": [None], "c": [None]}, empty, forbidden=FORBIDDEN) == ""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("domain", [DOMAIN, {"a": ["x", "y"]}])
@@ -411,6 +412,7 @@ def test_a_costly_pair_does_not_take_the_room_of_cheap_ones(part: int, monkeypat
     assert ({frozenset("ac"), frozenset("bc")} <= together) is (part == 64)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("generator", "stages"),
     [

@@ -261,6 +261,7 @@ def test_events_fit_whose_they_are(make: Make, texts: bool) -> None:
     assert len(model.sample(bits=SeededBits(1))[0]["id"]) == model.people.rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_nobody_and_no_events(make: Make) -> None:
     people, visits = tables(30)

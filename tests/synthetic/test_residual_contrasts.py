@@ -87,6 +87,7 @@ def test_independent_noise_on_contrasts_is_that_of_a_projection() -> None:
     np.testing.assert_allclose(made.T @ made, np.kron(projection(3), projection(4)), atol=1e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("limit", [1, 2])
 def test_one_unit_moves_all_residuals_together_by_no_more_than_promised(relation: Neighbours, limit: int) -> None:

@@ -261,6 +261,7 @@ def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------------------- what it gives
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_places_come_back_and_only_then(make: Make) -> None:
     """Ages are dense at the lower end of their bin; evenly, half of them would be below the middle."""

@@ -42,6 +42,7 @@ def attacked(bits: SeededBits, *, ploidy: int = 1, sites: int = SITES, n: int = 
 # 0.945, and 0.913 for the distance; a reference of 2,000 takes 0.01 off. Four runs: 400 members, 0.013; the threshold
 # of 399 controls moves the power by 0.11 standard deviations times a density of 0.13, 0.007; the random group as much
 # again. Four standard errors are 0.065.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("method", "ploidy", "wanted"),
     [("likelihood_ratio", 1, 0.94), ("likelihood_ratio", 2, 0.93), ("distance", 1, 0.913)],

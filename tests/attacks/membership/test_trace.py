@@ -38,6 +38,7 @@ def test_theory_predicts_the_tabulated_power(d: int, noise: float, wanted: float
     assert power(d, N, noise=noise) == pytest.approx(wanted, abs=5e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("d", "noise"), [(100, 0.0), (1000, 0.0), (5000, 0.5)])
 def test_members_are_accused_as_often_as_predicted(d: int, noise: float, bits: SeededBits) -> None:
     # Prediction with a reference of 400. Standard errors: 0.05 at most for 100 members who are accused independently;

@@ -114,6 +114,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("queries", "noise", "predicted", "simulated"), PAIRS)
 def test_least_squares_keeps_to_its_prediction(queries: int, noise: float, predicted: float, simulated: float) -> None:
     people, runs = 128, 16

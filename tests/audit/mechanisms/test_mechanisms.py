@@ -93,7 +93,7 @@ def test_exact_laws_keep_the_claim(specimen: Specimen) -> None:
     assert found.passed, found.summary()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("specimen", [one for one in EXACT if not isinstance(built(one), LOOSE)])
 def test_exact_laws_would_not_keep_a_third_of_the_claim(specimen: Specimen) -> None:
     """The neighbours are hard ones: the audit has something to refute."""

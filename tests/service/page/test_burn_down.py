@@ -49,6 +49,7 @@ def reported(book: Book, account: str) -> Any:
     return burn_down_chart([view_account(book.standing(account), history, now).whole], now=now)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("currency", MIXED)
 def test_page_and_report_draw_the_same_and_end_with_the_balance(clinic: Clinic, currency: str) -> None:
     budget, amended, charged = MIXED[currency]

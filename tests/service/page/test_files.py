@@ -210,7 +210,7 @@ _FILE = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r
 _FIELD = b'--b\r\nContent-Disposition: form-data; name="f%d"\r\n\r\nx\r\n'
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
