@@ -19,6 +19,7 @@ from discreet.plan.model import relations
 from discreet.plan.model.nodes import UNIT, Expression, ExtremeKind, FoldKind, Order, Output, Relation, WindowKind
 from discreet.plan.model.readings import Only, Reading, Split, Spread, Statistic, StatisticKind
 from discreet.plan.model.relations import (
+    Cut,
     Fold,
     Join,
     Marked,
@@ -159,7 +160,8 @@ def renamed(letter: str, **others: Expression) -> Select:
 def joins() -> list[Reading]:
     """People's rows joined, matched, marked and put together; public rows; rows that are units of their own."""
     here, there = renamed("l"), renamed("r")
-    outer = Join(left=here, right=there, on=((col("la", N), col("rc", N)),), outer=True)
+    fewer = [Cut(source=side, by=(col(name, N),), rows=2) for side, name in ((here, "la"), (there, "rc"))]
+    outer = Join(left=fewer[0], right=fewer[1], on=((col("la", N), col("rc", N)),), outer=True)
     public = Join(left=outer, right=Table("p", None), on=((col("lb", T), col("c", T)),))
     matched = Matched(source=here, other=there, on=((col("lb", T), col("rb", T)),))
     missing = Matched(source=matched, other=there, on=((col("la", N), col("rc", N)),), negated=True)
