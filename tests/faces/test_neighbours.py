@@ -299,6 +299,7 @@ FEW: dict[Face, dict[str, Any]] = {
 ALL: dict[Face, dict[str, Any]] = {through_python: CALLS, through_commands: COMMANDS}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("face", FEW)
 def test_neighbours_are_alike(tmp_path: Path, face: Face) -> None:
     one, other = both(tmp_path / "clinic", face, FEW[face])
@@ -328,6 +329,7 @@ def _rows(curator: Curator) -> int:
     return len(Path(str(source_of(curator, "visits"))).read_text().splitlines())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("face", FEW)
 @pytest.mark.parametrize("place", ["log", "error"])
 def test_mutants_that_tell_how_many_rows_there_are(tmp_path: Path, face: Face, place: str) -> None:
