@@ -315,7 +315,7 @@ def test_neighbours_are_alike_in_all_verbs(tmp_path: Path, face: Face) -> None:
 
 
 def test_every_verb_is_tried() -> None:
-    methods = {name for name in vars(Curator) if not name.startswith("_") and callable(getattr(Curator, name))}
+    methods = {name for name in dir(Curator) if not name.startswith("_") and callable(getattr(Curator, name))}
     assert methods - NOT_VERBS == set(CALLS)
     names = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}  # type: ignore[union-attr]
     names |= {group.name for group in app.registered_groups if isinstance(group.name, str)}
