@@ -6,6 +6,7 @@ Imports for annotations only (`if TYPE_CHECKING`) count as well: two files that 
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -79,3 +80,17 @@ def test_no_folder_is_crowded() -> None:
     registered = {Path("mechanisms"), Path("measurement/aggregates")}
     crowded = {folder for folder in modules if modules.count(folder) > (24 if folder in registered else 14)}
     assert not crowded
+
+
+def test_contracts_of_layers_are_about_folders_that_need_an_order() -> None:
+    """Five modules show their order by themselves; circles are excluded everywhere."""
+    text = (SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    folders = [SOURCE.parent / name.replace(".", "/") for each in contracts for name in each.get("containers", ())]
+    assert len(folders) > 20
+    assert not [folder for folder in folders if len(list(_children(folder))) < 6]
+
+
+def _children(folder: Path) -> Iterator[Path]:
+    yield from (path for path in folder.glob("*.py") if path.name != "__init__.py")
+    yield from (path.parent for path in folder.glob("*/__init__.py"))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
+from discreet.attacks.linkage.scoreboard import Scoreboard
 from discreet.attacks.linkage.tables import Column, Columns, chosen, columns_of
 from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.cli.output import Html, Json, json_text, stages, write_page
@@ -165,7 +166,7 @@ def scoreboard(
         attacked(partial(released, user=user, item=item, rating=rating, day=day), as_json=json, html=html)
         return
 
-    def run() -> attacks.Scoreboard:
+    def run() -> Scoreboard:
         about = given or attacks.known_ratings(
             ratings, items=items, days=days, user=user, item=item, rating=rating, day=day
         )

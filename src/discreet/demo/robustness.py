@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from discreet.attacks import (
-    Robustness,
     backdoor_under_privacy,
     labels_under_lies,
     location_under_outliers,
     regression_under_outliers,
     silent_after,
 )
+from discreet.attacks.robustness import Robustness
 from discreet.noise import Bits
 from discreet.privacy import PureDP
 from discreet.report import page

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import Comparison, Disclosure, ceiling, k_anonymised, k_anonymity, linkage, uniqueness
+from discreet.attacks import Comparison, k_anonymised, k_anonymity, linkage, uniqueness
+from discreet.attacks.attack import ceiling
+from discreet.attacks.linkage.attribute_disclosure import Disclosure
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks import Comparison, Disclosure, intersection, k_anonymity
+from discreet.attacks import Comparison, intersection, k_anonymity
+from discreet.attacks.linkage.attribute_disclosure import Disclosure
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks import Anonymity, k_anonymity
+from discreet.attacks import k_anonymity
+from discreet.attacks.linkage.k_anonymity import Anonymity
 from discreet.errors import InvalidParameter
 
 EXAMPLE = {"area": list("AAABBBB"), "illness": ["flu", "flu", "cancer", "flu", "hiv", "hiv", "cancer"]}

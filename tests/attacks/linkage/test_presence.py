@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import Comparison, Presence, posterior, scoreboard
-from discreet.attacks.linkage.presence import Sums
+from discreet.attacks import Comparison, posterior, scoreboard
+from discreet.attacks.linkage.presence import Presence, Sums
 from discreet.attacks.linkage.ratings import Names, ratings_of, sampled_ratings
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import capped, known_ratings, scoreboard, scoreboard_by_items, smoothed
+from discreet.attacks import known_ratings, scoreboard, scoreboard_by_items
 from discreet.attacks.linkage import ratings as internals
-from discreet.attacks.linkage.ratings import Names, Scale, ratings_of, score
+from discreet.attacks.linkage.ratings import Names, Scale, capped, ratings_of, score, smoothed
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from tests.attacks.made import ratings

@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from discreet.attacks import ceiling, correlations, genome
+from discreet.attacks import genome
+from discreet.attacks.attack import ceiling
+from discreet.attacks.membership.genome_scores import correlations
 from discreet.attacks.membership.score_threshold import power
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace

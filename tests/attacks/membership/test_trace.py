@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from discreet.attacks import ceiling, trace
+from discreet.attacks import trace
+from discreet.attacks.attack import ceiling
 from discreet.attacks.membership import trace as tracing
 from discreet.attacks.membership.score_threshold import effective_number, power, threshold_of
 from discreet.attacks.membership.trace import noisy_sums, private_law

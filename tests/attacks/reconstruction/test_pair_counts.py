@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import ceiling, genotypes_from_pairs
+from discreet.attacks import genotypes_from_pairs
+from discreet.attacks.attack import ceiling
 from discreet.attacks.reconstruction.pair_counts import _tables
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
