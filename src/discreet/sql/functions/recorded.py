@@ -68,7 +68,8 @@ def _placed(expand: Expand, places: Sequence[str], word: str, counts: Sequence[i
     def placed(node: exp.Expr, scope: Scope) -> Expression:
         given = [node.args.get(place) for place in places]
         flat = [part for value in given for part in (value if isinstance(value, list) else [value]) if part is not None]
-        if not flat if counts is None else len(flat) not in counts:
+        has_gap = None in given[: len(given) - given[::-1].count(None)]  # what follows would be taken for another part
+        if has_gap or (not flat if counts is None else len(flat) not in counts):
             refuse_count(word, counts or (1,), node, scope)
         return _expanded(expand, flat, scope)
 
