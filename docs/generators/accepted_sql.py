@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from discreet.plan.expressions.functions import dates as date_functions
-from discreet.plan.expressions.functions import texts as text_functions
-from discreet.plan.expressions.functions.arithmetic import ARITHMETIC
+from discreet.plan.expressions.functions import date_functions, text_functions
 from discreet.plan.expressions.functions.conditions import CONDITIONS
 from discreet.plan.expressions.functions.elementary import ELEMENTARY
+from discreet.plan.expressions.functions.number_functions import ARITHMETIC
 from discreet.plan.expressions.shorthands import DATE_SHORTHANDS, NUMBER_SHORTHANDS, TEXT_SHORTHANDS
 from discreet.sql.grammar_words import DATE_WORDS, NUMBER_WORDS, TEXT_WORDS
 

@@ -17,7 +17,7 @@ from discreet.measurement.releases.grids import STEPS
 from discreet.measurement.releases.quantiles import counted
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.functions.dates import DAY, day_number
+from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Bounds

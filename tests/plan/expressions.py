@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.plan.expressions.calls import Mismatch, call
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.functions.dates import DATES
+from discreet.plan.expressions.functions.date_functions import DATES
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS

@@ -17,7 +17,7 @@ from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds, is_whole
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LONGEST_TEXT
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type

@@ -17,7 +17,7 @@ from discreet.measurement.program.program import choose
 from discreet.noise import SeededBits
 from discreet.plan.analysis import group_keys
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Question, columns
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type

@@ -16,7 +16,7 @@ from discreet.plan.analysis.key_dependencies import decided, looked_up
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.functions.dates import DATES
+from discreet.plan.expressions.functions.date_functions import DATES
 from discreet.plan.expressions.functions.record import Calendar
 from discreet.plan.model.nodes import Column, Expression, Literal, Value, columns, substitute
 from discreet.plan.model.types import Type

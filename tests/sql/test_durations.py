@@ -20,7 +20,7 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Column, Expression, Literal
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema

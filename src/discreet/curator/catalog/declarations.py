@@ -21,7 +21,7 @@ from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import UNIT, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type

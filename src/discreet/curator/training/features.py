@@ -21,7 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.learn.persistence.plain_data import LONGEST_ITEM
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Call, Expression, Literal, Value
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type

@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS, Steps
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import LAST_DAY
-from discreet.plan.expressions.functions.dates import DAY
+from discreet.plan.expressions.functions.date_functions import DAY
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type

@@ -14,7 +14,7 @@ from functools import lru_cache, singledispatch
 
 from discreet.exact import float_above
 from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.expressions.functions.elementary import LOGARITHMS
 from discreet.plan.expressions.functions.record import Rounding
 from discreet.plan.expressions.interval_arithmetic import (

@@ -17,7 +17,7 @@ from itertools import product
 from discreet.plan.analysis.value_bounds import applied, span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.functions.dates import day_number
+from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.expressions.functions.record import Nulls
 from discreet.plan.expressions.interval_arithmetic import EMPTY, EVERYTHING, Span, hull
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value

@@ -17,7 +17,7 @@ from discreet.exact import float_above, float_below
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import LAST_DAY
-from discreet.plan.expressions.functions.dates import DAY, day_number
+from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Order, Question, Value, columns
 from discreet.plan.model.types import Type

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.shorthands.dates import as_date
-from discreet.plan.expressions.shorthands.numbers import rounded
+from discreet.plan.expressions.shorthands.date_shorthands import as_date
+from discreet.plan.expressions.shorthands.number_shorthands import rounded
 from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import moment, now, today

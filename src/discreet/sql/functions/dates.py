@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH
-from discreet.plan.expressions.shorthands.dates import from_sunday
+from discreet.plan.expressions.shorthands.date_shorthands import from_sunday
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import (

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.letter_case import lower_case, upper_case
-from discreet.plan.expressions.shorthands.texts import as_text, together
+from discreet.plan.expressions.shorthands.text_shorthands import as_text, together
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import names, read, reads

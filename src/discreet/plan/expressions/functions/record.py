@@ -88,7 +88,7 @@ class Rounding(Enum):
 
 
 BoundsRule = Callable[[Sequence[Span]], Span]
-"""An interval that holds every value of a function, given one for each argument; days count as `dates.day_number`."""
+"""An interval that holds every value of a function, given one for each argument; days are counted (`day_number`)."""
 
 PresenceRule = Callable[[Call, Sequence[Span], Span], bool]
 """Whether a call surely has a value: given that its arguments have one, their intervals, and that of the result."""
