@@ -3,7 +3,7 @@
 The limit is for a machine on which `_work` takes `REFERENCE` seconds; elsewhere it is scaled by what that takes there,
 at the start and once more when a test seems too slow. CPU is that of the process and of the children that it waited
 for, without the import of modules, which the first test that needs one happens to pay. With DISCREET_TEST_COST=fail in
-the environment, as in continuous integration, a test above its limit fails; otherwise the end of the run lists it.
+the environment a test above its limit fails; otherwise the end of the run lists it.
 """
 
 from __future__ import annotations

@@ -126,6 +126,7 @@ def test_a_header_without_types_points_to_check(tmp_path: Path, monkeypatch: pyt
 LAB = "patient_id,marker,level\n" + "".join(f"p{i},{'xy'[i % 2]},{i / 7:.3f}\n" for i in range(90))
 
 
+@pytest.mark.ci
 def test_a_second_table_is_added_and_nothing_else_is_touched(folder: Path) -> None:
     config = folder / "discreet.toml"
     before = f"# our own words stay\r\n{config.read_text()}# and these"

@@ -24,6 +24,7 @@ def test_before_anything_is_protected_there_is_no_book(folder: Path) -> None:
     assert not (folder / "report.html").exists()
 
 
+@pytest.mark.ci
 def test_the_page_is_written_and_the_head_printed(folder: Path) -> None:
     assert run("protect").code == 0
     assert run("ask", COUNT, "--epsilon", "0.5").code == 0

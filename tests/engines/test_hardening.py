@@ -56,6 +56,7 @@ def slow() -> pa.Table:
     return pa.table({"u": pa.array(range(400_000), pa.int64()), "g": [str(i % 7) for i in range(400_000)]})
 
 
+@pytest.mark.ci
 def test_a_deadline_stops_a_question_and_the_next_one_works() -> None:
     limits = bounding(1, 1)
     heavy = Reading(

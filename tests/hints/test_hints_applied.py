@@ -79,6 +79,7 @@ def test_cases_are_refused(judge: Judge) -> None:
     assert [case.sql for case in CASES if judge.refusal(case) is None] == []
 
 
+@pytest.mark.ci
 def test_clipping_keeps_null(judge: Judge) -> None:
     try_all(some(_raised(judge, CLIPPED), 2), lambda each: judge.check(*each))
 
@@ -89,6 +90,7 @@ def test_what_hints_say_is_accepted_and_means_the_same(judge: Judge) -> None:
     try_all(raised, lambda each: judge.check(*each))
 
 
+@pytest.mark.ci
 def test_something_can_be_pasted(judge: Judge) -> None:
     raised = [(case, refused) for case, refused in _raised(judge, CASES) if case not in PLANNED]
     assert [case.sql for case, refused in raised if not PROPOSED.search(refused.hint)] == []

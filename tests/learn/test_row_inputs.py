@@ -109,6 +109,7 @@ def test_transformers_name_their_columns_and_make_tables() -> None:
     assert list(parts.transform(frame).columns) == ["pca0", "pca1"]
 
 
+@pytest.mark.ci
 def test_labels_of_a_table_are_labels() -> None:
     for specimen in SPECIMENS:
         X, y = specimen.data

@@ -119,6 +119,7 @@ def test_nobody_moves_a_grouping_farther_than_was_paid_for() -> None:
     try_all(some(CASES, 5), check)
 
 
+@pytest.mark.ci
 def test_it_is_taken_for_one_group_of_everybody_and_where_it_is_quieter() -> None:
     taken = [
         groups

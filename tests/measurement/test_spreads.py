@@ -261,6 +261,7 @@ def test_pairs_with_much_budget_are_those_of_plain_sql() -> None:
             assert [row[name] for name in (*JOINT, "n")] == pytest.approx(truth, rel=1e-3)
 
 
+@pytest.mark.ci
 @tried(60)
 @given(
     st.lists(st.lists(huge | st.integers(-5, 5), min_size=6, max_size=6), min_size=1, max_size=4),

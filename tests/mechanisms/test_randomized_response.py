@@ -66,6 +66,7 @@ def test_the_code_draws_the_law(options: int, bits: SeededBits) -> None:
     assert (p_value(wrong_odds, law(1.5, options, 0)) < FALSE_ALARM) == (options > 2)
 
 
+@pytest.mark.ci
 def test_scalars_bools_and_shapes(bits: SeededBits) -> None:
     sure = RandomizedResponse(epsilon=200)
     assert sure.release(True, bits=bits) is True

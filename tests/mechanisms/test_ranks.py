@@ -81,6 +81,7 @@ def check_one_group(target: Target, rows: int) -> None:
             assert found == rows == target.l1(alone)
 
 
+@pytest.mark.ci
 @every("target", TARGETS)
 @every("rows", [1, 2])
 def test_two_groups_one_of_which_a_unit_may_enter(target: Target, rows: int) -> None:

@@ -168,6 +168,7 @@ def test_ties_go_to_the_lowest_index(bits: SeededBits) -> None:
     assert p_value(TiesToTheHighest(epsilon=8, sensitivity=1).choose(rows, bits=bits), expected) < FALSE_ALARM
 
 
+@pytest.mark.ci
 def test_scores_0_0_against_1_minus_1_stay_within_the_claimed_divergence(bits: SeededBits) -> None:
     mechanism = Exponential(epsilon=1, sensitivity=1)
     rho, samples = 1 / 8, 5000
@@ -190,6 +191,7 @@ def test_scores_0_0_against_1_minus_1_stay_within_the_claimed_divergence(bits: S
 
 
 # --------------------------------------------------------------------------------------- pieces, grids
+@pytest.mark.ci
 def test_intervals_are_chosen_by_their_points_and_scores(bits: SeededBits) -> None:
     mechanism = Exponential(epsilon=2, sensitivity=1)
     edges, scores = [0, 2.5, 2.5, 7, 8], [0, 9, 1, 2]  # points 0 1 2 | none | 3 4 5 6 | 7 8

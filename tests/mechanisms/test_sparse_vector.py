@@ -149,6 +149,7 @@ def test_the_parts_of_epsilon_add_up_in_the_best_proportion(positives: int, mono
     assert float(second / first) == pytest.approx(shifts ** (2 / 3), rel=1e-3)
 
 
+@pytest.mark.ci
 def test_the_code_draws_the_law(bits: SeededBits) -> None:
     mechanism = SparseVector(epsilon=2, sensitivity=1, threshold=7, max_positives=2)
     queries = (0, 1, -2)

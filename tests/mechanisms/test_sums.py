@@ -69,6 +69,7 @@ def test_other_sums_have_no_certain_reach() -> None:
 WEIGHTS = [(1,), (3,), (1, 1), (2, -1), (1, 1, 1), (3, 2, 1), (3, 3, 1), (5, 1, -1), (1, 0, 0), (4, 4, -4)]
 
 
+@pytest.mark.ci
 @every("outside", [0.3, 0.05, 1e-3])
 @every("weights", WEIGHTS)
 @every("scales", some([(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)], 4))
@@ -81,6 +82,7 @@ def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tupl
     assert tail(laws, weights, reach - slack) > outside
 
 
+@pytest.mark.ci
 @every("outside", [0.3, 0.05, 1e-3])
 @every("weights", WEIGHTS)
 @every("sigmas", some([(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)], 4))

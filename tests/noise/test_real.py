@@ -76,6 +76,7 @@ def test_rounding_draws_more_bits_until_the_integer_is_certain() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws
+@pytest.mark.ci
 def test_exponential_deviate(bits: SeededBits) -> None:
     scale = Fraction(100)
     draws = np.array([_floor(exponential_deviate(bits), scale) for _ in range(4000)])

@@ -96,6 +96,7 @@ def branching(draw: st.DrawFn, depth: int = 3) -> Expression:
     return call("multiply", first, first) if name == "square" else call(name, first, second)
 
 
+@pytest.mark.ci
 @tried(400)
 @given(branching(), rows(BOUNDED))
 def test_bounds_hold_every_value_of_a_branch(expression: Expression, row: dict[str, Any]) -> None:

@@ -74,6 +74,7 @@ def judged(runs: int, size: int, shift: float, **options: Any) -> tuple[float, f
     return rejected / runs, covered / runs
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_levels_and_intervals_hold(relation: str) -> None:
@@ -153,6 +154,7 @@ def test_what_fails_does_not_reject_and_is_not_seen() -> None:
     assert seen.values == [0]
 
 
+@pytest.mark.ci
 def test_the_level_is_kept_and_differences_are_found() -> None:
     """100 tests at level 0.1: 21 or more rejections has a chance of 0.001."""
     rejected = 0

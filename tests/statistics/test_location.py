@@ -182,6 +182,7 @@ def coverage(runs: int, size: int, seed: int, **options: Any) -> tuple[float, fl
     return hits / runs, float(np.mean(lengths))
 
 
+@pytest.mark.ci
 def test_intervals_cover_the_population() -> None:
     """0.95 covered: 89 or fewer of 100 runs has a chance of 0.01, and the seeds are fixed."""
     share, length = coverage(100, 1000, 100, epsilon=1, outliers=0.05)

@@ -155,6 +155,7 @@ def test_shares_with_many_digits_and_shares_that_are_close() -> None:
     assert accounting.epsilon([found.event], 0) == 20
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_points_fences_and_count_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     @cache

@@ -217,6 +217,7 @@ def evil() -> Model:
     )
 
 
+@pytest.mark.ci
 def test_a_page_stands_alone_and_nothing_becomes_markup(evil: Model) -> None:
     text = quality_page.quality_page(evil, name=EVIL, rows=10, notes=(EVIL,))
     read = Page(text)
@@ -240,6 +241,7 @@ def test_a_page_says_what_the_table_is_good_for(evil: Model) -> None:
     assert "2 columns were measured at a time" in said.replace("no more than ", "")
 
 
+@pytest.mark.ci
 def test_a_page_says_how_places_within_bins_and_keys_were_found() -> None:
     rows = {"age": list(range(200)), "fee": list(range(200)), "city": ["Bern", "Rome"] * 100}
     age, fee = Bins([0, 100, 200], within="histogram"), Bins([0, 100, 200])

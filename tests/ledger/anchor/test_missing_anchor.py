@@ -172,6 +172,7 @@ def test_an_older_copy_without_its_anchor_gets_nothing_back(ledger: str, home: P
     assert anchors(home) == []
 
 
+@pytest.mark.ci
 def test_the_remedy_works_as_it_is_written(ledger: str, home: Path, tmp_path: Path) -> None:
     old = str(tmp_path / "old")
     spent(ledger, old=old)
