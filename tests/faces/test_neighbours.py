@@ -166,8 +166,8 @@ CALLS: dict[str, Callable[[Curator], Any]] = {
     "verify": lambda curator: curator.verify(),
 }
 QUICK_CALLS = {**CALLS, "ask": _all(_ask, QUICK), "explain": _all(_explain, QUICK)}
-NOT_VERBS = {"for_tests", "from_config", "close", "public"}
-"""How a curator is made and ended, and what reads no protected table."""
+NOT_VERBS = {"for_tests", "from_config", "close", "public", "perform"}
+"""How a curator is made and ended, how faces perform any verb, and what reads no protected table."""
 
 
 def _tried(call: Callable[[], Any]) -> str:
