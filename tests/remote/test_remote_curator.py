@@ -1,6 +1,7 @@
 """A curator behind HTTP gives what the curator gives: the same answers, the same errors, the same charges."""
 
 import inspect
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +13,14 @@ from discreet import errors
 from discreet.curator import Answer, Curator
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier
+from discreet.ledger import Caller
 from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.result_documents import RESULTS
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
 from discreet.remote.http_transport import Address, Transport
 from discreet.requests.learner_arguments import write_learner
+from discreet.requests.table_requests import Synthesize
 from discreet.service.api.response_models import (
     AnswerModel,
     AnswersModel,
@@ -31,6 +35,7 @@ from discreet.service.api.response_models import (
     TablesModel,
     TrainedModel,
 )
+from tests.curator.clinic import DECLARED, visits
 from tests.remote.served import Served
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -276,3 +281,27 @@ def test_methods_are_those_of_the_curator() -> None:
     more = {"ask_document", "perform_document", "table_facts", "certificate", "anchor"}
     assert own - more <= set(dir(Curator))
     assert own >= {"ask", "ask_many", "explain", "rehearse", "choose_epsilon", "profile", "fit", "plan_fit", "verify"}
+
+
+def test_a_synthetic_table_travels_with_its_model(ana: RemoteCurator, service: Served) -> None:
+    sql, how = "SELECT age, ward FROM stays", {"epsilon": 1, "generator": "independent", "rows": 40}
+    declared = {**DECLARED, "unit": "patient", "max_rows": 3, "identity": "stays"}
+    budget = Budget(epsilon=50, delta="1e-6")
+    service.desk.curator.protect(visits(3, 60), name="stays", account="stays", budget=budget, **declared)
+    service.desk.curator.appoint("ana", "analyst", account="stays")
+    asked = Synthesize.of(table=sql, **how)
+    plan = ana.plan_synthesize(sql, epsilon=1, generator="independent")
+    assert (plan.generator, plan.free, plan.refusal) == ("Independent", False, None)
+    made = ana.perform(asked, Caller(key="made"))
+    assert (made.table.num_rows, made.table.column_names, made.replayed) == (40, ["age", "ward"], False)
+    again, here = ana.perform(asked), service.desk.curator.perform(asked, Caller(analyst="ana"))
+    assert again.replayed
+    assert again.table.equals(made.table)
+    assert here.table.equals(made.table)
+    assert (here.event, here.notes, str(here)) == (again.event, again.notes, str(again))
+    assert ana.perform_document(asked) == json.loads(json.dumps(RESULTS["synthetic table"].write(here)))
+
+
+def test_only_requests_of_a_service_travel(ana: RemoteCurator) -> None:
+    with pytest.raises(InvalidParameter, match="to be something that a service does"):
+        ana.stream("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=1)
