@@ -85,7 +85,7 @@ def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(
     drawn, told, seen = list[str](), list[str](), list[tuple[str, ...]]()
     command = [*CALLS[call], "--key", "k"]
 
-    def stopping(_book: Book, _receipt: Any, _key: str, payload: str) -> None:
+    def stopping(_book: Book, _receipt: Any, _key: str, payload: str, **_: Any) -> None:
         drawn.append(payload)
         raise KeyboardInterrupt
 

@@ -85,6 +85,10 @@ def targets(made: Whole, role: ServiceRole) -> Targets:
 # ------------------------------------------------------------------------------------------------------------ API
 
 
+_MADE = {"table": "SELECT ward, age FROM visits", "epsilon": "1", "generator": "independent"}
+_LINKED = {"people": "SELECT ward FROM visits", "events": "SELECT age FROM visits", "epsilon": "1", "generator": "mst"}
+
+
 def _bodies() -> dict[str, list[Any]]:
     budget = {"epsilon": "1000", "delta": "1/10000"}
     asked = [{"sql": each, "epsilon": "0.25", "delta": "1e-7"} for each in QUESTIONS]
@@ -96,6 +100,10 @@ def _bodies() -> dict[str, list[Any]]:
         "choose_epsilon": [{"sql": COUNT, "candidates": ["0.1", "1"]}],
         "profile": [{"table": "visits", "epsilon": "1", "columns": ["age"]}],
         "fit": [TRAINED],
+        "synthesize": [{**_MADE, "rows": 20}],
+        "plan_synthesize": [_MADE],
+        "synthesize_tables": [{**_LINKED, "rows": 20}],
+        "plan_synthesize_tables": [_LINKED],
         "plan_fit": [TRAINED],
         "amend": [{"budget": budget}],
         "renew": [{"budget": budget, "note": "again"}],

@@ -16,7 +16,7 @@ import pytest
 from discreet import audit
 from discreet.audit.queries.query_audit import epsilon_below
 from discreet.audit.queries.recorder import Noise
-from discreet.curator import Curator
+from discreet.curator import Curator, paid_release
 from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
@@ -182,6 +182,8 @@ def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
         return right(book, account, events.Composed(event.events[:1]), **options)
 
     monkeypatch.setattr(Book, "charge", cheap)
+    assert caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")  # it is refused, unread
+    monkeypatch.setattr(paid_release, "require_paid", lambda *_: None)
     assert "uncharged" in caught(clinic(budget=PURE), "SELECT SUM(age) AS s, SUM(charge) AS c FROM visits")
 
 
