@@ -39,19 +39,15 @@ test-slow: style
 SHADOWED := $(addprefix tests/curator/test_,$(addsuffix .py,first_last groupings histograms marks modes owners \
   private_limits private_owners public ranges row_joins shapes three_values times unions weighted_groups windows))
 
-test-shadow: $(VENV)/.dev
-	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
-	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED)
-
-# What `make test` has no time for and .ci/run has: tests that are marked for it, all mutants and the whole corpus, and
-# questions that are made up on PostgreSQL and Spark.
 FUZZED := $(addprefix tests/curator/test_,fuzz.py joined_fuzz.py)
 
+test-shadow: $(VENV)/.dev
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED) $(FUZZED)
+
+# What `make test` has no time for and .ci/run has: tests that are marked for it.
 test-ci: $(VENV)/.dev
 	$(SINGLE) $(REUSE) $(PYTEST) -m ci
-	$(SINGLE) $(REUSE) DISCREET_HYPOTHESIS=slow $(PYTEST) tests/audit/test_mutants.py tests/corpus
-	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/corpus $(FUZZED)
-	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(FUZZED)
 
 # Which tests kill which mutants, in build/mutants/kills.md: hours of it, which may be stopped and gone on with.
 # MUTANTS="half the scale,too much truth" TESTS=tests/mechanisms runs a part.
