@@ -186,6 +186,11 @@ class ModelCheck:
         self._recorder.reduced = self._reduced
         self.done = True
 
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether PyTorch's own gradients of the batch that was yielded last are needed, too."""
+        return self._batch.exact
+
     def leave(self) -> None:
         """Gives back modes, random numbers and settings, also after a loop that was broken off."""
         self._passing.close()

@@ -268,7 +268,8 @@ class Trainer:
         self._waiting = examples
         if self._check is not None:
             self._check.state.begin()
-        self._recorder.start(examples)
+        exact = self._check is not None and not self._check.done and self._check.is_exact
+        self._recorder.start(examples, taps=not exact)
         yield batch
         if turn is not self._turn:
             hint = "Two loops would put an example into one step twice. Go on with the loop that began last."

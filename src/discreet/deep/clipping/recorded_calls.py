@@ -145,10 +145,13 @@ class Recorder:
         self._tapped, self._place = False, 0
         _TAPS.pop(self._key, None)
 
-    def start(self, examples: int) -> None:
-        """Records the uses of layers from now on, in a batch of so many examples."""
+    def start(self, examples: int, *, taps: bool = True) -> None:
+        """Records the uses of layers from now on, in a batch of so many examples.
+
+        With taps a compiled model gets no gradients of its parameters; without, it must run as it was written.
+        """
         self.clear()
-        if self._compiled and self._learned:
+        if taps and self._compiled and self._learned:
             _TAPS[self._key] = [_tap((examples, *shape), dtype, device) for shape, dtype, device in self._learned]
             self._tapped = True
             for parameter in self._trainable:
