@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -52,12 +53,12 @@ if TYPE_CHECKING:
     Rules: TypeAlias = Iterable[Mapping[str, Any]]
 
 
-class Verbs:
+class Verbs(ABC):
     """What can be asked of a curator. Each method builds a request and has it done."""
 
+    @abstractmethod
     def _perform(self, request: Request[R], caller: Caller) -> R:
         """Does what a request asks, for a caller."""
-        raise NotImplementedError
 
     def perform(self, request: Request[R], caller: Caller | None = None) -> R:
         """Returns the result of a request; the other methods of this class build one and return its result.
