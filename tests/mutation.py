@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from discreet.service.worker.limits import die_with_parent
 from tests.audit.mutants.registry import Mutant
 from tests.audit.mutants.table import MUTANTS
 
@@ -183,6 +184,7 @@ def judge(mutant: Mutant, item: pytest.Item, longest: float) -> str:
     child = os.fork()
     if not child:
         os.setsid()  # whatever it starts ends with it
+        die_with_parent()  # a run that is killed leaves nothing behind
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         with mutant.applied():
