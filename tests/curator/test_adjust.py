@@ -56,15 +56,20 @@ def test_no_answer_carries_the_secret_of_its_account() -> None:
     derived = one(curator, "SELECT COUNT(*) AS n FROM visits WHERE ward = 'A'", "0.01")
     assert derived.replayed
     for answer in (first, derived, first.adjusted(consistent=False)):
-        assert salt not in str(everything(answer.released))
-    told = curator.explain("SELECT ward, MEDIAN(age) AS half FROM visits GROUP BY ROLLUP (ward)", epsilon=1)
-    assert salt not in str(everything(told))
+        assert not told(salt, answer.released)
+    explained = curator.explain("SELECT ward, MEDIAN(age) AS half FROM visits GROUP BY ROLLUP (ward)", epsilon=1)
+    assert not told(salt, explained)
 
 
 def test_mutant_the_secret_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "unsalted", property(lambda program: program))
     with pytest.raises(AssertionError):
         test_no_answer_carries_the_secret_of_its_account()
+
+
+def told(secret: str, thing: object) -> bool:
+    """Whether a text can be reached; asked so, since pytest's diff of a million characters has no end."""
+    return secret in str(everything(thing))
 
 
 def everything(thing: object, depth: int = 12) -> list[object]:
