@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.exact import root_above
-from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
+from discreet.learn.base import ClassPlan, read_rows
 from discreet.learn.features import Cells, Integers
+from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.weights import ONE as WHOLE
-from discreet.learn.weights import check_class_weight, class_shares, no_weights, shrunk
+from discreet.learn.weights import class_shares, shrunk
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
@@ -61,7 +62,7 @@ def shares(scores: Integers) -> Integers:
     return np.asarray(found[:, 1:] if single else found, dtype=np.int64)
 
 
-class AdditiveClassifier(Classifier):
+class AdditiveClassifier(CellClassifier):
     """A classifier that adds up votes, one for each feature, each a step function: boosting of stumps.
 
     First the number of rows is released: the fewer there are for the noise, the coarser the cells and the shorter the
@@ -105,6 +106,7 @@ class AdditiveClassifier(Classifier):
     True
     """
 
+    most_cells: ClassVar[int] = 1 << 16
     terms_: NDArray[np.float64]
 
     def __init__(
@@ -132,38 +134,11 @@ class AdditiveClassifier(Classifier):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def plan_event(self, n_features: int) -> Event:
-        """Returns the event of a fit on so many features."""
-        plan = self._class_plan()
-        check_class_weight(self.class_weight, plan.declared)
-        releases = self._releases(plan, n_features)
-        Cells.of(n_features, self._bounds, releases.cells)
-        return plan.composed(releases.event)
-
-    def fit(self, X: Any, y: Any, **weights: Any) -> AdditiveClassifier:
-        """Fits the votes of all features.
-
-        Args:
-            X: rows of numbers; missing ones count as the middle of the bounds.
-            y: labels; rows whose label is none of the classes count nowhere.
-            **weights: none: the weight of a row is refused, with the reason.
-        """
-        no_weights(weights)
-        plan = self._class_plan()
-        check_class_weight(self.class_weight, plan.declared)
-        X, y = read_labelled(self, X, y)
-        releases = self._releases(plan, X.shape[1])
-        public = Cells.of(X.shape[1], self._bounds, releases.cells)
-        event, bits = self._affordable(plan.composed(releases.event)), self._bits()
-        self.classes_ = plan.read(y, bits)
-        self.terms_ = np.zeros((X.shape[1], releases.cells, 1))
+    def _learn(self, releases: _Releases, places: Integers, labels: Integers, bits: Bits) -> None:
+        self.terms_ = np.zeros((places.shape[1], releases.cells, 1))
         if not self.constant_:
-            labels = codes(y, self.classes_)
-            places, labels = public.places(X[labels >= 0]), labels[labels >= 0]
             shares = class_shares(self.class_weight, self.classes_)
-            self.terms_ = _boosted(places, labels, shares, releases, bits)
-        self._account(event, bits)
-        return self
+            self.terms_ = _boosted(places[labels >= 0], labels[labels >= 0], shares, releases, bits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Returns the sum of all votes: for the second of two classes, else a column for each class."""
@@ -187,14 +162,14 @@ class AdditiveClassifier(Classifier):
         votes = self.decision_function(X)
         return np.asarray(self.classes_[(votes > 0).astype(int) if votes.ndim == 1 else votes.argmax(axis=1)])
 
-    def _releases(self, plan: ClassPlan, n_features: int) -> _Releases:
+    def _releases(self, plan: ClassPlan, n_features: int, /) -> _Releases:
         rounds = check.integer(rounds=self.rounds, at_least=1, at_most=10**6)
         bound = None if self.residual_bound is None else check.positive(residual_bound=self.residual_bound)
         replaced = self._relation is Neighbours.REPLACE
         return _Releases(
             features=n_features,
             rounds=rounds,
-            cells=check.integer(cells=self.cells, at_least=2, at_most=1 << 16),
+            cells=self._cells(),
             bound=None if bound is None else max(1, math.floor(min(bound, Fraction(2)) * UNIT)),
             replaced=replaced,
             rows=Gaussian.with_multiplier(

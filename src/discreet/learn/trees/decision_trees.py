@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
-from discreet.learn.features import Cells, Integers
-from discreet.learn.weights import ONE, check_class_weight, class_shares, no_weights
+from discreet.learn.base import ClassPlan, ProbabilityClassifier, read_rows
+from discreet.learn.features import Integers
+from discreet.learn.trees.cell_classifier import CellClassifier
+from discreet.learn.weights import ONE, class_shares
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.noise import Bits, uniform_below
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
@@ -119,13 +120,10 @@ def _impurity(counts: Integers) -> Integers:
     return np.asarray(FINE * total - FINE * (counts * counts).sum(axis=-1) // np.maximum(total, 1))
 
 
-class TreeLearner(ProbabilityClassifier):
+class TreeLearner(CellClassifier, ProbabilityClassifier):
     """What one tree and a forest have in common; a forest of one tree is the tree."""
 
-    bounds: Any
     max_depth: Any
-    cells: Any
-    class_weight: Any
     features_: Integers
     thresholds_: Integers
     counts_: Integers
@@ -133,48 +131,22 @@ class TreeLearner(ProbabilityClassifier):
     def _n_trees(self) -> int:
         return 1
 
-    def plan_event(self, n_features: int) -> Event:
-        """Returns the event of a fit on so many features."""
-        Cells.of(n_features, self._bounds, self._cells())
-        self._n_trees()
-        plan = self._class_plan()
-        check_class_weight(self.class_weight, plan.declared)
-        return plan.composed(self._recipe(plan).event)
-
-    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
-        """Grows the trees.
-
-        Args:
-            X: rows of numbers; missing ones count as the middle of the bounds.
-            y: labels; rows whose label is none of the classes count nowhere.
-            **weights: none: the weight of a row is refused, with the reason.
-        """
-        no_weights(weights)
-        plan = self._class_plan()
-        check_class_weight(self.class_weight, plan.declared)
-        recipe, trees = self._recipe(plan), self._n_trees()
-        X, y = read_labelled(self, X, y)
-        public = Cells.of(X.shape[1], self._bounds, self._cells())
-        event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
-        self.classes_ = plan.read(y, bits)
-        labels = codes(y, self.classes_)
-        places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
+    def _learn(self, releases: _Recipe, places: Integers, labels: Integers, bits: Bits) -> None:
+        places, labels, trees = places[labels >= 0], labels[labels >= 0], self._n_trees()
         tree_of = uniform_below(trees, len(labels), bits=bits)  # a coin of its own for each row, whatever it holds
         grown = [
-            recipe.grow(places[kept], labels[kept], len(self.classes_), bits)
+            releases.grow(places[kept], labels[kept], len(self.classes_), bits)
             for kept in (tree_of == tree for tree in range(trees))
         ]
         self.features_ = np.stack([tree.feature for tree, _ in grown])
         self.thresholds_ = np.stack([tree.cell for tree, _ in grown])
         self.counts_ = np.stack([counts for _, counts in grown])
-        self._account(event, bits)
-        return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Returns the probability of each class: noisy shares in the row's leaf, averaged over trees."""
         check_is_fitted(self)
         X = read_rows(self, X)
-        places = Cells.of(X.shape[1], self._bounds, self._cells()).places(X)
+        places = self._public(X.shape[1]).places(X)
         total = np.zeros((len(X), len(self.classes_)))
         shares = class_shares(self.class_weight, self.classes_) / ONE
         for feature, cell, counts in zip(self.features_, self.thresholds_, self.counts_, strict=True):
@@ -182,10 +154,8 @@ class TreeLearner(ProbabilityClassifier):
             total += (held / held.sum(axis=1, keepdims=True))[Tree(feature=feature, cell=cell).leaves(places)]
         return total / len(self.counts_)
 
-    def _cells(self) -> int:
-        return check.integer(cells=self.cells, at_least=2, at_most=1 << 12)
-
-    def _recipe(self, plan: ClassPlan) -> _Recipe:
+    def _releases(self, plan: ClassPlan, _: int, /) -> _Recipe:
+        self._n_trees()
         loss = plan.rest.loss
         epsilon = loss.epsilon if isinstance(loss, PureDP | ApproxDP) else Fraction(0)
         return _Recipe(

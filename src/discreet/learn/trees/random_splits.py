@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled, read_rows
-from discreet.learn.features import Cells, Integers
+from discreet.learn.base import ClassPlan, ProbabilityClassifier, read_rows
+from discreet.learn.features import Integers
+from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.trees.decision_trees import Tree
-from discreet.learn.weights import no_weights
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, uniform_below
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
@@ -192,7 +192,7 @@ class Growth:
         return grown
 
 
-class ExtraTreesClassifier(ProbabilityClassifier):
+class ExtraTreesClassifier(CellClassifier, ProbabilityClassifier):
     """Trees with random splits, chosen together with their labels: the most that small budgets tell.
 
     Of many trees with random splits, the exponential mechanism chooses one and the labels of its leaves, which costs
@@ -263,36 +263,12 @@ class ExtraTreesClassifier(ProbabilityClassifier):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def plan_event(self, n_features: int) -> Event:
-        """Returns the event of a fit on so many features."""
-        self._public(n_features)
-        plan = self._class_plan()
-        return plan.composed(self._recipe(plan).event)
-
-    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
-        """Draws trees, and chooses among them.
-
-        Args:
-            X: rows of numbers; missing ones count as the middle of the bounds.
-            y: labels; rows whose label is none of the classes count nowhere.
-            **weights: none: the weight of a row is refused, with the reason.
-        """
-        no_weights(weights)
-        plan = self._class_plan()
-        recipe = self._recipe(plan)
-        X, y = read_labelled(self, X, y)
-        public = self._public(X.shape[1])
-        event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
-        self.classes_ = plan.read(y, bits)
-        labels = codes(y, self.classes_)
-        count = recipe.count(len(labels), bits)
-        places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
-        grown = recipe.grow(places, labels, len(self.classes_), count, bits)
+    def _learn(self, releases: Growth, places: Integers, labels: Integers, bits: Bits) -> None:
+        count = releases.count(len(labels), bits)
+        grown = releases.grow(places[labels >= 0], labels[labels >= 0], len(self.classes_), count, bits)
         self.features_ = np.stack([tree.feature for tree, _ in grown])
         self.thresholds_ = np.stack([tree.cell for tree, _ in grown])
         self.labels_ = np.stack([leaves for _, leaves in grown])
-        self._account(event, bits)
-        return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Returns the probability of each class: its share of the votes of all trees, and of one for none."""
@@ -305,10 +281,7 @@ class ExtraTreesClassifier(ProbabilityClassifier):
             votes[rows, labels[Tree(feature=feature, cell=cell).leaves(places)]] += 1
         return votes / (len(self.labels_) + 1)
 
-    def _public(self, n_features: int) -> Cells:
-        return Cells.of(n_features, self._bounds, check.integer(cells=self.cells, at_least=2, at_most=1 << 12))
-
-    def _recipe(self, plan: ClassPlan) -> Growth:
+    def _releases(self, plan: ClassPlan, _: int, /) -> Growth:
         loss, trees, candidates = plan.rest.loss, self.n_estimators, self.candidates
         return Growth(
             epsilon=loss.epsilon if isinstance(loss, PureDP | ApproxDP) else Fraction(0),
@@ -316,6 +289,6 @@ class ExtraTreesClassifier(ProbabilityClassifier):
             candidates=None if candidates is None else check.integer(candidates=candidates, at_least=1, at_most=10**5),
             rows=None if self.rows is None else float(check.positive(rows=self.rows)),
             depth=check.integer(max_depth=self.max_depth, at_least=1, at_most=_DEEPEST),
-            cells=check.integer(cells=self.cells, at_least=2, at_most=1 << 12),
+            cells=self._cells(),
             neighbours=self._relation,
         )
