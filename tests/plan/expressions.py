@@ -53,7 +53,7 @@ _OPERATORS = {
 }
 _PREFIX = {
     **{name: function.words[0] for name, function in FUNCTIONS.items() if function.words},
-    **{name: name.upper() for name in ("round", "substring", "replace")},
+    **{name: name.upper() for name in ("round", "substring", "replace", "log2", "log10")},
 }
 _CASTS = {
     **dict.fromkeys(("to_int", "round_to_int"), "INT"),

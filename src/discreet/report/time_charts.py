@@ -68,10 +68,10 @@ def burn_down(budgets: Mapping[str, BurnDown], *, now: Moment, headline: str) ->
 def _lines(over: Spec, ahead: list[Spec]) -> list[Spec]:
     steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     dashed = {"type": "line", "strokeDash": [5, 4], "strokeWidth": 2}
-    return [
-        {"mark": steps, "encoding": over},
-        {"data": {"values": ahead}, "mark": dashed, "encoding": over},
-    ]
+    known = [{"mark": steps, "encoding": over}]
+    if not ahead:
+        return known  # a layer without values has no extent, of which the drawing warns
+    return [*known, {"data": {"values": ahead}, "mark": dashed, "encoding": over}]
 
 
 def _today(along: Spec, now: Moment) -> list[Spec]:

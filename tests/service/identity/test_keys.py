@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.identity import access_keys
+from discreet.service.identity import access_keys, people
 from discreet.service.identity.access_keys import DAY
 from tests.service.identity.helpers import Office
 
@@ -285,6 +285,12 @@ def test_names_that_nobody_gets(office: Office, name: str) -> None:
         with pytest.raises((InvalidParameter, NotPermitted)):
             office.identities.make_key(by, name, ANALYST)
     assert office.identities.people(office.owner) == before
+
+
+@pytest.mark.parametrize("name", ["Owner", "\uff4fwner", "\u043ewner"])
+def test_the_name_of_the_owner_is_kept_before_there_is_one(name: str) -> None:
+    with pytest.raises(InvalidParameter, match="not to be that of the owner"):
+        people.checked(name, ANALYST)
 
 
 @pytest.mark.parametrize(

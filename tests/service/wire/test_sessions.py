@@ -115,8 +115,9 @@ def test_a_bad_epsilon_is_refused(connection: psycopg.Connection, value: str) ->
     assert connection.execute("SHOW discreet.epsilon").fetchone() == ("",)
 
 
-def test_what_remains_is_shown(asking: psycopg.Connection) -> None:
-    cursor = asking.execute("SHOW discreet.remaining")
+@pytest.mark.parametrize("prepare", [False, True], ids=["simple", "prepared and described"])
+def test_what_remains_is_shown(asking: psycopg.Connection, prepare: bool) -> None:
+    cursor = asking.execute("SHOW discreet.remaining", prepare=prepare)
     assert [each.name for each in cursor.description or ()][:3] == ["account", "of", "remaining"]
     assert {(row[0], row[1]) for row in cursor.fetchall()} == {("visits", "ann"), ("staff", "ann")}
 

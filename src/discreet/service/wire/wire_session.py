@@ -18,7 +18,9 @@ from discreet.service.wire.statement_kinds import LONGEST, MOST_STATEMENTS, Kind
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
 _LATE = "A statement before this one failed: nothing is done until ROLLBACK"
 _MANY = "More than one question in one message"
-_BALANCE = ("account", "of", "remaining", "spendable", "spent", "total")
+_BALANCES = tuple(
+    field_of(each, value_formats.TEXT) for each in ("account", "of", "remaining", "spendable", "spent", "total")
+)
 _ENDS = (Kind.COMMIT, Kind.ROLLBACK)
 
 
@@ -117,7 +119,7 @@ class WireSession:
             return (field_of("QUERY PLAN", value_formats.TEXT),)
         if statement.kind is Kind.SHOW:
             try:
-                return self._show(statement).fields
+                return _BALANCES if shown(statement) == REMAINING else self._show(statement).fields
             except DiscreetError as error:
                 raise wire_error(error, statement.text) from None
         return None
@@ -217,8 +219,7 @@ class WireSession:
         """What is left, a row for each account and cap that the caller may know of."""
         caller = self._lane.caller()
         caller.require(Permission.SEE_OWN)
-        fields = tuple(field_of(each, value_formats.TEXT) for each in _BALANCE)
-        return Result(tag="SHOW", fields=fields, rows=tuple(_balances(self._acts.budgets(caller))))
+        return Result(tag="SHOW", fields=_BALANCES, rows=tuple(_balances(self._acts.budgets(caller))))
 
     def _discard(self, statement: Statement) -> Result:
         if self.status != "I":
