@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from discreet.cli import questions, synthetic_tables
+from discreet.cli.verbs import questions, synthetic_tables
 from discreet.curator.asking.planner import Planner
 from discreet.engines import DuckDB
 from discreet.ledger import Book

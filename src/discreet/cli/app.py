@@ -47,23 +47,23 @@ COMMANDS = {
         "Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql.",
     ),
     "ask": Late(
-        "discreet.cli.questions:ask",
+        "discreet.cli.verbs.questions:ask",
         "Ask a question and pay for it; the same question again is answered from the book for free.",
     ),
     "explain": Late(
-        "discreet.cli.questions:explain",
+        "discreet.cli.verbs.questions:explain",
         "Show what a question would cost and how wrong its answer would be; reads no data, spends nothing.",
     ),
     "profile": Late(
-        "discreet.cli.questions:profile",
+        "discreet.cli.verbs.questions:profile",
         "Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out.",
     ),
     "synthesize": Late(
-        "discreet.cli.synthetic_tables:synthesize",
+        "discreet.cli.verbs.synthetic_tables:synthesize",
         "Make up a table like a protected one, to hand on; the same again is written from the book for free.",
     ),
     "choose-epsilon": Late(
-        "discreet.cli.questions:choose_epsilon",
+        "discreet.cli.verbs.questions:choose_epsilon",
         "Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing.",
     ),
     "audit": Late(
@@ -71,7 +71,7 @@ COMMANDS = {
         "Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can.",
     ),
     "stream": Late(
-        "discreet.cli.periods:app",
+        "discreet.cli.verbs.periods:app",
         "Publish again and again for one charge: running totals of a question, released one period at a time.",
     ),
     "survey": Late(

@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say, stages, write_page
-from discreet.cli.questions import Analyst, Delta, Project
+from discreet.cli.verbs.questions import Analyst, Delta, Project
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pq

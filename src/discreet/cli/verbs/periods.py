@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Csv, Json, form, say, stages
-from discreet.cli.questions import Analyst, Confidence, Delta, Groups, Project, Question, Rows, print_answers
+from discreet.cli.verbs.questions import Analyst, Confidence, Delta, Groups, Project, Question, Rows, print_answers
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
