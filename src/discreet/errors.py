@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from discreet.hint_text import PYTHON, Hint, Spelling, point_at
+from discreet.hint_text import PYTHON, Spelling, point_at, spell
 
 
 class DiscreetError(Exception):
@@ -473,10 +473,10 @@ def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, st
     position, hint = getattr(error, "position", None), getattr(error, "hint", "")
     where = f"line {position[0]}, column {position[1]}" if position else ""
     reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
-    if isinstance(error, InvalidParameter):
+    if isinstance(error, InvalidParameter) and "condition" in vars(error):  # one that travelled may lack it
         reason = reason.replace(f"Expected {error.name}=", f"Expected {spelling.name(error.name)}=", 1)
-    if isinstance(hint, Hint):
-        hint = hint.spelled(spelling)
+        reason = reason.replace(error.condition, spell(error.condition, spelling), 1)
+    hint = spell(hint, spelling)
     pointer = point_at(getattr(error, "text", ""), position) if position else ""
     found = {type(error).__name__: reason, "Hint": hint, "Position": where + pointer}
     return {label: text for label, text in found.items() if text or label not in ("Hint", "Position")}

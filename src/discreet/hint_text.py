@@ -50,6 +50,11 @@ class Hint(str):
         return _spelled(self.template, spelling)
 
 
+def spell(text: str, spelling: Spelling) -> str:
+    """Returns a text as a face spells it; one that is no hint stays as it is."""
+    return text.spelled(spelling) if isinstance(text, Hint) else text
+
+
 _ARGUMENT = re.compile(r"\{([a-z_]+)(?::([^{}\s][^{}]*))?\}")
 
 

@@ -65,6 +65,13 @@ def write(folder: Path, toml: str = TOML) -> None:
     (folder / "discreet.toml").write_text(toml)
 
 
+def records(printed: str) -> list[dict[str, Any]]:
+    """The rows of an answer that `--json` printed, by the names of their columns."""
+    document = json.loads(printed)
+    names = [column["name"] for column in document["columns"]]
+    return [dict(zip(names, row, strict=True)) for row in document["rows"]]
+
+
 def told_budget(account: str = "patients") -> dict[str, Any]:
     """What `discreet budget --json` says of an account; people and projects by their names."""
     (told,) = [one for one in json.loads(run("budget", "--json").out)["budgets"] if one["account"] == account]

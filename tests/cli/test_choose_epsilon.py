@@ -27,8 +27,8 @@ def test_a_question_in_three_forms() -> None:
     assert "error of cost" in run(*arguments).out
     told = json.loads(run(*arguments, "--json").out)
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").out)))
-    assert [float(row["n_error"]) for row in rows] == [choice["n_error"] for choice in told["choices"]]
-    assert [choice["epsilon"] for choice in told["choices"]] == [0.25, 0.5]
+    assert [float(row["n_error"]) for row in rows] == [choice["errors"]["n"] for choice in told["choices"]]
+    assert [choice["budget"]["epsilon"] for choice in told["choices"]] == ["1/4", "1/2"]
     assert run("verify").out == before
 
 
@@ -44,10 +44,10 @@ def test_a_page(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("clinic")
 def test_mistakes(tmp_path: Path) -> None:
     for arguments, word in (
-        (("--epsilon", "-1"), "epsilon"),
+        (("--epsilon", "-1"), "--epsilon"),
         ((BY_WARD, "--bounds", "0", "1"), "--bounds"),
         (("--json", "--csv"), "--csv"),
-        (("--html", str(tmp_path / "no" / "where.html")), "html"),
+        (("--html", str(tmp_path / "no" / "where.html")), "--html"),
     ):
         told = run("choose-epsilon", *arguments)
         assert told.code == 2

@@ -14,7 +14,7 @@ import pytest
 from discreet.cli.output import json_text
 from discreet.report.csv_text import csv_text
 from tests.cases import every
-from tests.cli.clinic import CSV, TOML, run, write
+from tests.cli.clinic import CSV, TOML, records, run, write
 
 FORMULAS = (
     "=1+1",
@@ -122,7 +122,7 @@ def test_no_command_prints_what_a_key_says() -> None:
         assert outcome.code == 0
         assert not steering(outcome.out + outcome.err)
     check_cells([cell for line in read(cells.out) for cell in line])
-    assert [row["ward"] for row in json.loads(exact.out)["rows"]] == ["=1+1", "-2+3", "\x1b[31mred", "\u202eB", "A"]
+    assert [row["ward"] for row in records(exact.out)] == ["=1+1", "-2+3", "\x1b[31mred", "\u202eB", "A"]
 
 
 @pytest.mark.usefixtures("hostile")

@@ -43,7 +43,7 @@ ELSEWHERE = {
         "audit/queries/protected_tables.py:",
     ),
     "in Python; the command is tried with its own message": ("ledger/redeclaration.py:",),
-    "an interrupt from the keyboard": ("cli/verbs/questions.py:The key is",),
+    "an interrupt from the keyboard": ("cli/verbs/verb_commands.py:The key is",),
 }
 """Messages that no scenario shows, by their file and how they begin, under the reason why not."""
 

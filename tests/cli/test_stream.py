@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import run
+from tests.cli.clinic import records, run
 
 CSV = "patient_id,day\n" + "".join(f"p{i},2026-01-0{1 + i % 3}\n" for i in range(90))
 TOML = """\
@@ -46,7 +46,7 @@ def test_a_stream_from_start_to_end(folder: Path) -> None:
     assert again["rows"] == first["rows"]
     assert run("stream", "release", "daily", "--confidence", "0.9").code == 0
     shown = run("stream", "show", "daily", "--json")
-    assert [row["day"] for row in json.loads(shown.out)["rows"]] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert [row["day"] for row in records(shown.out)] == ["2026-01-01", "2026-01-02", "2026-01-03"]
     ended = run("stream", "release", "daily")
     assert ended.code == 5
     assert "All 3 periods" in ended.error["StreamError"]

@@ -16,7 +16,8 @@ from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
-from tests.cli.clinic import BY_WARD, COUNT, TOML, run, told_budget, told_history, write
+from discreet.presentation.documents import answer_document
+from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, told_history, write
 
 
 def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +66,7 @@ def test_several_questions_are_one_charge() -> None:
     assert told_budget()["balance"]["spent"]["epsilon"] == "1/2"
     Path("questions.sql").write_text(f"{COUNT};\n-- and by ward\n{BY_WARD};\n")
     again = run("ask", "--file", "questions.sql", "--epsilon", "0.5", "--key", "k", "--json")
-    found = json.loads(again.out)
+    found = json.loads(again.out)["answers"]
     assert [one["replayed"] for one in found] == [True, True]
     assert [len(one["rows"]) for one in found] == [1, 3]
     assert run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--csv").out.count("n_low") == 2
@@ -105,13 +106,14 @@ def test_amounts_mean_what_was_written(folder: Path, written: str) -> None:
 
 
 def test_json_is_the_answer(clinic: Path) -> None:
-    printed = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json", "--confidence", "0.9").out)
+    """The document is what a service sends."""
+    told = run("ask", BY_WARD, "--epsilon", "0.5", "--json", "--confidence", "0.9").out
+    printed = json.loads(told)
     answer = Curator.from_config(clinic / "discreet.toml", opening=False).ask(BY_WARD, epsilon="0.5", confidence="0.9")
     assert answer.replayed
-    assert printed["rows"] == list(answer.records)
-    assert printed["columns"] == list(answer.columns)
-    assert (printed["cost"], printed["replayed"], printed["private"]) == ({"epsilon": "1/2"}, False, True)
-    assert (printed["confidence"], printed["notes"]) == (0.9, list(answer.notes))
+    assert records(told) == list(answer.records)
+    assert printed == {**answer_document(answer), "cost": printed["cost"], "replayed": False}
+    assert printed["cost"] == {"text": "epsilon=0.5", "epsilon": "1/2"}
 
 
 @pytest.mark.usefixtures("clinic")
@@ -133,7 +135,7 @@ def test_limits_belong_to_the_question() -> None:
 
 @pytest.mark.usefixtures("clinic")
 def test_one_more_group_for_all_other_rows() -> None:
-    rows = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--other", "elsewhere", "--json").out)["rows"]
+    rows = records(run("ask", BY_WARD, "--epsilon", "0.5", "--other", "elsewhere", "--json").out)
     assert rows[-1]["ward"] == "elsewhere"
     assert len(rows) == 1 + len(json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json").out)["rows"])
     assert "'elsewhere'" in run("explain", BY_WARD, "--epsilon", "0.5", "--other", "elsewhere").out
@@ -142,7 +144,7 @@ def test_one_more_group_for_all_other_rows() -> None:
 @pytest.mark.usefixtures("clinic")
 def test_explaining_shows_the_error_that_the_answer_has() -> None:
     explained = run("explain", COUNT, "--epsilon", "0.5").out
-    row = json.loads(run("ask", COUNT, "--epsilon", "0.5", "--json").out)["rows"][0]
+    row = records(run("ask", COUNT, "--epsilon", "0.5", "--json").out)[0]
     assert f"± {row['n_high'] - row['n']}\n" in explained
 
 
@@ -150,7 +152,7 @@ def test_explaining_shows_the_error_that_the_answer_has() -> None:
 def test_a_ratio_whose_denominator_may_be_zero_is_an_answer() -> None:
     ratio = "SELECT SUM(charge) / COUNT(*) AS r FROM visits"
     assert "unbounded" in run("explain", ratio, "--epsilon", "0.001", "--rows", "1").out
-    row = json.loads(run("ask", ratio, "--epsilon", "0.001", "--json").out)["rows"][0]
+    row = records(run("ask", ratio, "--epsilon", "0.001", "--json").out)[0]
     assert set(row) == {"r", "r_low", "r_high"}
 
 
@@ -226,8 +228,8 @@ def test_a_public_table_gives_keys(folder: Path) -> None:
     write(folder, TOML.replace('["A", "B", "C"]', '"wards.ward"') + public)
     (folder / "wards.csv").write_text("ward\nC\nA\nB\nA\n")
     assert "public" in run("protect").out
-    answered = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json").out)
-    assert [row["ward"] for row in answered["rows"]] == [*"ABC"]
+    answered = records(run("ask", BY_WARD, "--epsilon", "0.5", "--json").out)
+    assert [row["ward"] for row in answered] == [*"ABC"]
     refused = run("ask", "SELECT COUNT(*) FROM wards", "--epsilon", "0.5")
     assert (refused.code, refused.error["Hint"]) == (4, "It is public: query it directly.")
     head = run("verify").out

@@ -207,9 +207,14 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["ask", COUNT, "--within", "5", "--max-epsilon", "3", "--csv"],
     ],
     "explain": [["explain", sql, "--epsilon", "1"] for sql in QUESTIONS],
+    "rehearse": [["rehearse", COUNT], ["rehearse", COUNT, "--json"]],
     "profile": [["profile", "visits", "--epsilon", "1", "--column", "age"]],
     "synthesize": [
         ["synthesize", "SELECT ward, age FROM visits", "--out", "made.csv", "--epsilon", "1", *_INDEPENDENT],
+    ],
+    "plan-synthesize": [["plan-synthesize", "SELECT ward, age FROM visits", "--epsilon", "1"]],
+    "plan-synthesize-tables": [
+        ["plan-synthesize-tables", "SELECT kind FROM calls", "SELECT ward FROM visits", "--epsilon", "1", "--json"],
     ],
     "choose-epsilon": [["choose-epsilon", COUNT, "--epsilon", "1", "--epsilon", "2", "--json"]],
     "stream": [
@@ -334,7 +339,7 @@ def _rows(curator: Curator) -> int:
 @pytest.mark.parametrize("place", ["log", "error"])
 def test_mutants_that_tell_how_many_rows_there_are(tmp_path: Path, face: Face, place: str) -> None:
     """A log line, and a refusal that depends on the rows."""
-    right = Curator.ask
+    right = Curator._ask
 
     def leaking(curator: Curator, *given: Any, **named: Any) -> Any:
         rows = _rows(curator)
@@ -345,6 +350,6 @@ def test_mutants_that_tell_how_many_rows_there_are(tmp_path: Path, face: Face, p
         return right(curator, *given, **named)
 
     few = {name: call for name, call in FEW[face].items() if name in ("protect", "ask")}
-    with patch.object(Curator, "ask", leaking):
+    with patch.object(Curator, "_ask", leaking):
         found = differing(*both(tmp_path / "clinic", face, few))
     assert found == ({"log"} if place == "log" else {"ask", "ledger"})

@@ -11,19 +11,25 @@ from typer.main import get_command
 
 from discreet.cli import output
 from discreet.errors import DiscreetError, InternalError, InvalidParameter
+from discreet.hint_text import PYTHON
+
+_TYPED = "discreet.cli.typed"
 
 
 class Late(NamedTuple):
     """A command that is not loaded yet.
 
     Attributes:
-        where: its module and the function in it, or the group of commands.
+        where: its module and the function in it, or the group of commands; `VERB` if it is made of a request.
         summary: what it does, as in its own help.
     """
 
     where: str
     summary: str
 
+
+VERB = ""
+"""The place of a command that is made of a request alone."""
 
 COMMANDS = {
     "demo": Late(
@@ -51,16 +57,23 @@ COMMANDS = {
         "Ask a question and pay for it; the same question again is answered from the book for free.",
     ),
     "explain": Late(
-        "discreet.cli.verbs.questions:explain",
+        VERB,
         "Show what a question would cost and how wrong its answer would be; reads no data, spends nothing.",
     ),
+    "rehearse": Late(VERB, "Show the shape of an answer on synthetic rows; reads no data, spends nothing."),
     "profile": Late(
-        "discreet.cli.verbs.questions:profile",
+        VERB,
         "Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out.",
     ),
     "synthesize": Late(
         "discreet.cli.verbs.synthetic_tables:synthesize",
         "Make up a table like a protected one, to hand on; the same again is written from the book for free.",
+    ),
+    "plan-synthesize": Late(
+        VERB, "Show what a synthetic table would release and cost; reads no data, spends nothing."
+    ),
+    "plan-synthesize-tables": Late(
+        VERB, "Show what two linked synthetic tables would release and cost; reads no data, spends nothing."
     ),
     "choose-epsilon": Late(
         "discreet.cli.verbs.questions:choose_epsilon",
@@ -100,7 +113,7 @@ COMMANDS = {
     ),
     "allot": Late(
         "discreet.cli.steward.acts:allot",
-        "Give a project a cap on an account: questions asked with --project count against both.",
+        "Give a project a cap on an account: questions asked for the project count against both.",
     ),
     "history": Late(
         "discreet.cli.steward.history:history",
@@ -139,16 +152,26 @@ COMMANDS = {
         "Attack a release: who can be found in it, what can be told about them, and what noise changes.",
     ),
 }
-"""Every command in the order of the help; a test compares the summaries with those of the functions."""
+"""Every command in the order of the help; a test compares the summaries with those of the functions.
+
+A verb that is not listed is a command all the same. Help does not tell of it: to know it, numbers would be loaded.
+"""
 
 
 class Guarded(TyperGroup):
     """The group of all commands: loads the one that is called, and makes help and exit codes of its errors."""
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns a command that is not loaded yet, or that of a verb that is not listed."""
+        return super().get_command(ctx, cmd_name) or loaded(cmd_name)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Puts the command in the place of its summary."""
+        """Puts the command in the place of its summary, and keeps it for the words of errors."""
         name, found, rest = super().resolve_command(ctx, args)
-        return name, found and loaded(str(name)), rest
+        found = ctx.meta[_TYPED] = found and loaded(str(name))
+        if rest and rest[0] in getattr(found, "commands", {}):
+            ctx.meta[_TYPED] = found.commands[rest[0]]
+        return name, found, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Runs a command.
@@ -156,11 +179,13 @@ class Guarded(TyperGroup):
         No traceback is ever shown. Messages of this library are functions of public facts; those of anything else
         could hold data, so they are dropped.
         """
+        spelling = PYTHON
         try:
             with output.warnings_shown():
                 return super().invoke(ctx)
         except DiscreetError as error:
             found: DiscreetError = error
+            spelling = output.spelling_of(ctx.meta.get(_TYPED), error)
         except KeyboardInterrupt as error:
             output.show_stop(error)
             raise typer.Exit(output.STOPPED) from None
@@ -172,14 +197,19 @@ class Guarded(TyperGroup):
             if type(error).__module__.startswith(("click", "typer")):
                 raise
             found = InternalError(f"Something unforeseen happened ({type(error).__name__}). Please report it.")
-        output.show_error(found)
+        output.show_error(found, spelling)
         raise typer.Exit(output.exit_code(found)) from None
 
 
 def loaded(name: str) -> Any:
-    """Imports a command, or a group of commands, and returns it with all of its options."""
-    module, _, attribute = COMMANDS[name].where.partition(":")
-    found = getattr(import_module(module), attribute)
+    """Imports a command, or a group of commands, and returns it with all of its options; None if there is none."""
+    module, _, attribute = (COMMANDS[name].where if name in COMMANDS else VERB).partition(":")
+    if module:
+        found = getattr(import_module(module), attribute)
+    else:
+        found = import_module("discreet.cli.verbs.verb_commands").verb_command(name)
+    if found is None:
+        return None
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
         alone.command(name)(found)

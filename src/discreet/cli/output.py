@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -28,6 +29,7 @@ from discreet.errors import (
     UnsupportedQuery,
     explained,
 )
+from discreet.hint_text import PYTHON, Spelling
 from discreet.progress import told_to
 from discreet.report.display import printable
 
@@ -36,6 +38,12 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high
 Html = Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)]
 
 WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
+COMMAND_LINE = Spelling(
+    name=lambda name: f"--{name.replace('_', '-')}",
+    given=lambda name, value: f"--{name.replace('_', '-')} {value}".strip(),
+)
+"""How arguments are written in helps, where every one of them is an option."""
+
 STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal
 _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (InsufficientBudget, BUDGET_REFUSED),
@@ -113,10 +121,44 @@ def exit_code(error: DiscreetError) -> int:
     return next(code for kind, code in _CODES if isinstance(error, kind))
 
 
-def show_error(error: DiscreetError) -> None:
+def spelling_of(command: Any, error: DiscreetError) -> Spelling:
+    """Returns how somebody who typed a command writes its arguments; names that it does not have stay as they are.
+
+    What is wrong in discreet.toml is not told in options: there, amounts are written as in Python.
+    """
+    words: dict[str, str] = {}
+    for parameter in getattr(command, "params", ()):
+        option = parameter.param_type_name == "option"
+        word = parameter.opts[0] if option else (parameter.metavar or parameter.name.upper()).strip("[].")
+        words |= {parameter.name: word, **({word.lstrip("-").replace("-", "_"): word} if option else {})}
+    parts: Mapping[str, str] = getattr(getattr(command, "callback", None), "arguments", {})
+    for part, argument in parts.items():  # an argument of several options goes by the first of them
+        words.setdefault(argument, words.get(part, argument))
+        words.setdefault(f"{argument}.{part}", words.get(part, argument))
+    name = getattr(error, "name", None) or ""
+    if "." in name and name not in words:
+        return PYTHON
+    return Spelling(name=lambda name: words.get(name, name), given=lambda name, value: _given(words, name, value))
+
+
+def _given(words: Mapping[str, str], name: str, value: str) -> str:
+    """An argument with a value; one of several options, like a budget, as each of them with its own."""
+    amounts = _BUDGET.fullmatch(value)
+    if name not in words:
+        return PYTHON.given(name, value)
+    if amounts is not None:
+        return " ".join(f"{words.get(one, one)} {amount}" for one, amount in _AMOUNT.findall(amounts[1]))
+    quoted = f'"{value}"' if " " in value else value
+    return f"{words[name]} {quoted}".strip() if words[name].startswith("-") else quoted or words[name]
+
+
+_BUDGET, _AMOUNT = re.compile(r"Budget\((.*)\)"), re.compile(r"(\w+)=([^,\s]+)")
+
+
+def show_error(error: DiscreetError, spelling: Spelling = PYTHON) -> None:
     """Prints an error to standard error, unwrapped so that what it proposes can be copied."""
     console = Console(stderr=True, highlight=False)
-    for label, text in explained(error).items():
+    for label, text in explained(error, spelling).items():
         colour = "bold red" if label not in ("Hint", "Position") else "bold"
         console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
 

@@ -47,6 +47,8 @@ def read_domains(name: str, given: Any) -> Any:
 
 
 def _read(name: str, column: str, given: Any) -> Any:
+    if isinstance(given, str | int | float):
+        raise InvalidParameter(name, column, "to have public values", EXAMPLES)
     if not isinstance(given, Mapping):
         return given
     words = [word for word in _CLASSES if word in given]

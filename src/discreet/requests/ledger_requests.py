@@ -15,7 +15,7 @@ from discreet.requests.request import Request
 
 _ROLES = tuple(role.value for role in Role)
 
-Name = Annotated[str, Arg(Kind.NAME, "A table, or an account.", example="visits")]
+Name = Annotated[str, Arg(Kind.NAME, "A table, or an account.", example="visits", option="account")]
 Account = Annotated[str, Arg(Kind.NAME, "The account.", example="patients")]
 Note = Annotated[str, Arg(Kind.TEXT, "Why; kept in the book.")]
 
@@ -33,7 +33,9 @@ class GetHistory(Request[tuple[Entry, ...]]):
     """List the entries of the book: sequence, time, who, what was asked or done, cost."""
 
     verb: ClassVar[str] = "history"
-    name: Annotated[str | None, Arg(Kind.NAME, "Only of this table or account.", example="visits")] = None
+    name: Annotated[
+        str | None, Arg(Kind.NAME, "Only of this table or account.", example="visits", option="account")
+    ] = None
     analyst: Annotated[str | None, Arg(Kind.NAME, "Only what this name did, and what was done to it.")] = None
     project: Annotated[str | None, Arg(Kind.NAME, "Only of this project.")] = None
 

@@ -27,7 +27,13 @@ _WRITTEN = _NOT_ON_PAGE | {"wire"}
 
 Sql = Annotated[str | Question, Arg(Kind.SQL, "One SELECT.", example="SELECT COUNT(*) AS n FROM visits")]
 Parameters = Annotated[
-    Any, Arg(Kind.VALUES, "The values of ? and $1 as a list, of :name and $name by name.", faces=_NOT_ON_PAGE)
+    Any,
+    Arg(
+        Kind.VALUES,
+        "The values of ? and $1 by number, of :name and $name by name.",
+        faces=_NOT_ON_PAGE,
+        option="parameter",
+    ),
 ]
 Epsilon = Annotated[Fraction | None, Arg(Kind.AMOUNT, _PRICE, example="0.1", spends=True)]
 Delta = Annotated[Fraction | None, Arg(Kind.DELTA, "Needed for private groups; default: a hundredth of the account's.")]
@@ -148,7 +154,7 @@ class ChooseEpsilon(Request["Choices"]):
     sql: Sql
     candidates: Annotated[
         tuple[Fraction | PureDP | ApproxDP, ...],
-        Arg(Kind.PRICE, "Epsilons to compare.", many=True, most=50, example="0.1"),
+        Arg(Kind.PRICE, "Epsilons to compare.", many=True, most=50, example="0.1", option="epsilon"),
     ] = CANDIDATES
     parameters: Parameters = None
     delta: Delta = None

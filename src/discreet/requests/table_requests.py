@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # bases of requests name results, which ruff does not see
 
 _HERE = frozenset({"python", "cli"})
 _NOT_ON_PAGE = frozenset({"python", "cli", "http"})
+_LEARNED = frozenset({"python", "http"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,12 @@ class BuyProfile(Request["Profile"]):
     epsilon: Annotated[Fraction, Arg(Kind.AMOUNT, "What the profile may cost, e.g. 0.05.", example="0.05", spends=True)]
     columns: Annotated[
         tuple[str, ...] | None,
-        Arg(Kind.NAME, "Columns whose clipped and missing values are counted; default: all with bounds.", many=True),
+        Arg(
+            Kind.NAME,
+            "Columns whose clipped and missing values are counted; default: all with bounds.",
+            many=True,
+            option="column",
+        ),
     ] = None
     by: Annotated[
         tuple[tuple[str, ...], ...] | None,
@@ -40,9 +46,9 @@ class BuyProfile(Request["Profile"]):
     ] = None
 
 
-Learner = Annotated[Any, Arg(Kind.LEARNER, "A learner of discreet.learn.", faces=_NOT_ON_PAGE)]
-TrainingRows = Annotated[str, Arg(Kind.SQL, "One SELECT of the columns to learn from.", faces=_NOT_ON_PAGE)]
-Target = Annotated[str | None, Arg(Kind.NAME, "The column to learn.", faces=_NOT_ON_PAGE)]
+Learner = Annotated[Any, Arg(Kind.LEARNER, "A learner of discreet.learn.", faces=_LEARNED)]
+TrainingRows = Annotated[str, Arg(Kind.SQL, "One SELECT of the columns to learn from.", faces=_LEARNED)]
+Target = Annotated[str | None, Arg(Kind.NAME, "The column to learn.", faces=_LEARNED)]
 RowsPerUnit = Annotated[
     int, Arg(Kind.COUNT, "How many rows of one unit count at most.", most=10**6, faces=_NOT_ON_PAGE)
 ]

@@ -100,7 +100,7 @@ def _curator(method: str) -> str:
 
 
 _HERE = frozenset({"python", "cli"})
-_NO_PAGE = frozenset({"python", "cli", "http"})
+_LEARNED = frozenset({"python", "http"})  # a learner is an object, or its name with parameters: no option holds it
 _P, _Q = Permission, Queue
 
 VERBS: Mapping[str, Verb] = MappingProxyType(
@@ -113,8 +113,8 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
             Verb(Rehearse, _curator("rehearse"), "answer", _P.PLAN, _Q.PLANNING),
             Verb(ChooseEpsilon, _curator("choose_epsilon"), "choices", _P.PLAN, _Q.PLANNING),
             Verb(BuyProfile, _curator("profile"), "profile", _P.ASK, _Q.LONG, charges=True),
-            Verb(Fit, _curator("fit"), "model", _P.ASK, _Q.LONG, charges=True, faces=_NO_PAGE),
-            Verb(PlanFit, _curator("plan_fit"), "fit plan", _P.PLAN, _Q.PLANNING, faces=_NO_PAGE),
+            Verb(Fit, _curator("fit"), "model", _P.ASK, _Q.LONG, charges=True, faces=_LEARNED),
+            Verb(PlanFit, _curator("plan_fit"), "fit plan", _P.PLAN, _Q.PLANNING, faces=_LEARNED),
             Verb(Synthesize, _curator("synthesize"), "synthetic table", _P.ASK, _Q.LONG, charges=True),
             Verb(SynthesizeTables, _curator("synthesize_tables"), "synthetic tables", _P.ASK, _Q.LONG, charges=True),
             Verb(PlanSynthesize, _curator("plan_synthesize"), "synthesis plan", _P.PLAN, _Q.PLANNING),

@@ -10,129 +10,110 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import say
+from discreet.cli.output import Form, say
 from discreet.cli.steward.budgets import opened, show
+from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.config.enrolment import declared_book, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
+from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
-from discreet.ledger import OWNER, Book, Role, Standing
+from discreet.ledger import Role, Standing
 from discreet.ledger.serialization import write_loss
-from discreet.privacy import Budget, Loss
+from discreet.privacy import Loss
 from discreet.report.display import printable
-
-OnAccount = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The account.")]
-Epsilon = Annotated[str | None, typer.Option(help="Kept exactly: 0.1 is one tenth.")]
-Delta = Annotated[str | None, typer.Option(help="Beside epsilon or rho.")]
-Rho = Annotated[str | None, typer.Option(help="Instead of epsilon.")]
-Note = Annotated[str, typer.Option(help="Why; kept in the book.")]
-By = Annotated[str, typer.Option(help="Who acts: a steward; the owner of the book, unless given.")]
+from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
 
 
-def amend(
-    account: OnAccount,
-    *,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    note: Note = "",
-    by: By = OWNER,
-    config: ConfigFile = HERE,
-) -> None:
+def _acting(config: Config) -> Curator:
+    """Returns a curator of the declared ledger, and of no tables: what the file says of them may be wrong now."""
+    return Curator(declared_book(config))
+
+
+@command(Amend)
+def amend(call: Call) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the book keeps both."""
-    declared, wanted = load(config), Budget(epsilon=epsilon, delta=delta, rho=rho)
-    before = _standing(declared, account)
-    with declared_book(declared) as book:
-        book.stewardship.amend(account, budget=wanted, by=by, note=note)
-        now = book.standing(account)
-    say(f"The budget of account {account!r} was {before.total} and is {now.total}. What was spent stays spent.")
+    declared, request = load(call.config), call.request(Amend)
+    before = _standing(declared, request.account)
+    with _acting(declared) as curator:
+        balance, now = curator.perform(request, call.caller), curator.budget(request.account)
+    if call.form is Form.JSON:
+        print_result(Amend, balance, call.form)
+        return
+    say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
     show(now)
-    _remind(declared, config, account, wanted)
+    _remind(declared, call.config, now.account, request.budget)
 
 
-def renew(
-    account: OnAccount,
-    *,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    note: Note = "",
-    by: By = OWNER,
-    config: ConfigFile = HERE,
-) -> None:
+@command(Renew)
+def renew(call: Call) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
-    declared = load(config)
-    wanted = None if epsilon is delta is rho is None else Budget(epsilon=epsilon, delta=delta, rho=rho)
-    before = _standing(declared, account)
-    with declared_book(declared) as book:
-        book.stewardship.renew(account, budget=wanted, by=by, note=note)
-        now = book.standing(account)
+    declared, request = load(call.config), call.request(Renew)
+    before = _standing(declared, request.account)
+    with _acting(declared) as curator:
+        balance, now = curator.perform(request, call.caller), curator.budget(request.account)
+    if call.form is Form.JSON:
+        print_result(Renew, balance, call.form)
+        return
     spent = "an amount without bound" if before.spent is None else str(before.spent)
-    say(f"Account {account!r} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
+    say(f"Account {now.account!r} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
     say("The people in it can lose both: what they have lost in all periods is 'spent in its lifetime'.")
     show(now)
-    _remind(declared, config, account, now.total)
+    _remind(declared, call.config, now.account, now.total)
 
 
-def unlock(account: OnAccount, *, note: Note = "", by: By = OWNER, config: ConfigFile = HERE) -> None:
+@command(Unlock)
+def unlock(call: Call) -> None:
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
-    declared = load(config)
-    before = _standing(declared, account)
-    with declared_book(declared) as book:
-        book.stewardship.unlock(account, by=by, note=note)
+    declared, request = load(call.config), call.request(Unlock)
+    before = _standing(declared, request.account)
+    with _acting(declared) as curator:
+        done = curator.perform(request, call.caller)
+    if call.form is Form.JSON:
+        print_result(Unlock, done, call.form)
+        return
     who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
-    say(f"Account {account!r} had {before.failures} failed questions, and {who} was stopped; now all may ask again.")
+    say(
+        f"Account {before.account!r} had {before.failures} failed questions, and {who} was stopped; "
+        "now all may ask again."
+    )
     say("A failure tells one bit about the data that nobody paid for: find out why before the next time.")
 
 
-def appoint(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who.")],
-    *,
-    account: Annotated[str, typer.Option(help="On which account; all of them, unless given.")] = "",
-    role: Annotated[str, typer.Option(help="analyst, steward or auditor.")] = "analyst",
-    epsilon: Annotated[str | None, typer.Option(help="Of a cap on the account; no cap unless given.")] = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    by: By = OWNER,
-    config: ConfigFile = HERE,
-) -> None:
+@command(Appoint, optional=("role",))
+def appoint(call: Call) -> None:
     """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
-    declared, given = load(config), Role(role)
-    cap = None if epsilon is delta is rho is None else Budget(epsilon=epsilon, delta=delta, rho=rho)
-    _check_file(declared, config, Analyst(name=name, account=account, cap=cap), given)
-    with declared_book(declared) as book:
-        before = _appointed(book, name, account)
-        book.stewardship.appoint(name, given, account=account, cap=cap, by=by)
-        now = _appointed(book, name, account)
-        listed = bool(account) and book.standing(account).listed
+    role = call.values["role"] or Role.ANALYST.value
+    declared, request = load(call.config), call.request(Appoint, role=role)
+    name, account, given = request.who, request.account, Role(request.role)
+    _check_file(declared, call.config, Analyst(name=name, account=account, cap=request.cap), given)
+    with _acting(declared) as curator:
+        before = _appointed(curator, name, account)
+        done = curator.perform(request, call.caller)
+        now = _appointed(curator, name, account)
+        listed = bool(account) and curator.budget(account).listed
+    if call.form is Form.JSON:
+        print_result(Appoint, done, call.form)
+        return
     say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole book'}.")
     if given is Role.ANALYST and listed:
         say(f"Only those who were appointed may ask on {account!r}.")
 
 
-def allot(
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="What questions are asked for.")],
-    account: OnAccount,
-    *,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    note: Note = "",
-    by: By = OWNER,
-    config: ConfigFile = HERE,
-) -> None:
-    """Give a project a cap on an account: questions asked with --project count against both."""
-    declared, cap = load(config), Budget(epsilon=epsilon, delta=delta, rho=rho)
+@command(Allot)
+def allot(call: Call) -> None:
+    """Give a project a cap on an account: questions asked for the project count against both."""
+    declared, request = load(call.config), call.request(Allot)
+    project, account, cap = request.project, request.account, request.cap
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
-            raise _contradiction(config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
-    with declared_book(declared) as book:
-        before = book.allotted(project, account=account)
-        book.stewardship.allot(project, account=account, cap=cap, by=by, note=note)
+            raise _contradiction(call.config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
+    with _acting(declared) as curator:
+        before = curator.allotted(project, account=account)
+        done = curator.perform(request, call.caller)
+    if call.form is Form.JSON:
+        print_result(Allot, done, call.form)
+        return
     say(
         f"Project {project!r} had {_cap(before)} on account {account!r} and has {_cap(cap)}. What it spent stays spent."
     )
@@ -143,11 +124,11 @@ def _standing(config: Config, account: str) -> Standing:
         return book.standing(account)
 
 
-def _appointed(book: Book, name: str, account: str) -> str:
-    role = book.role(account, name)
+def _appointed(curator: Curator, name: str, account: str) -> str:
+    role = curator.role(account, name)
     if role is None:
         return "without a role"
-    cap = book.capped(name, account=account) if account else None
+    cap = curator.capped(name, account=account) if account else None
     return f"{role.value} with {_cap(cap)}" if account else role.value
 
 

@@ -14,8 +14,8 @@ import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import say
-from discreet.cli.steward.acts import By, Note
 from discreet.cli.steward.history import parsed_head
+from discreet.cli.verbs.verb_commands import By
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
@@ -56,6 +56,7 @@ Join = Annotated[
 Accept = Annotated[
     bool, typer.Option("--accept-missing", help="Make a new anchor for one that is lost; needs --by and --reason.")
 ]
+Note = Annotated[str, typer.Option(help="Why; kept in the ledger.")]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="The steward who answers for it.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why the anchor is not there; every report shows it.")]
 

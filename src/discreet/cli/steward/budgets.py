@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Json, json_text, say
+from discreet.cli.output import Form, json_text, say
+from discreet.cli.verbs.verb_commands import Call, command
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import Config, load
 from discreet.ledger import Book, Standing
 from discreet.presentation.documents import account_document
 from discreet.presentation.documents.json_values import Document
 from discreet.report.display import printable
-
-Account = Annotated[str | None, typer.Option(help="Only this account.")]
+from discreet.requests.ledger_requests import GetBudget
 
 _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 
 
-def budget(*, account: Account = None, json: Json = False, config: ConfigFile = HERE) -> None:
+@command(GetBudget, optional=("name",))
+def budget(call: Call) -> None:
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
-    with opened(load(config)) as book:
-        standings = [book.standing(name) for name in ([account] if account else book.accounts())]
+    with opened(load(call.config)) as book:
+        accounts = [account_of(book, call.values["name"])] if call.values["name"] else book.accounts()
+        standings = [book.standing(name) for name in accounts]
         told = [_document(book, standing) for standing in standings]
-    if json:
+    if call.form is Form.JSON:
         typer.echo(json_text({"budgets": told}))
         return
     for one in standings:
@@ -39,6 +39,15 @@ def budget(*, account: Account = None, json: Json = False, config: ConfigFile = 
 def opened(config: Config) -> Book:
     """Returns the ledger that is declared, to be read; see `declared_book`."""
     return declared_book(config, read_only=True)
+
+
+def account_of(book: Book, name: str) -> str:
+    """Returns the account of a table, or the account of that name.
+
+    Raises:
+        InvalidParameter: if there is neither.
+    """
+    return book.account(book.tables().get(name, name)).name
 
 
 def show(standing: Standing) -> None:

@@ -13,18 +13,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Form, Json, form, json_text, say
-from discreet.cli.steward.budgets import Account, opened
+from discreet.cli.output import Csv, Form, say
+from discreet.cli.steward.budgets import account_of, opened
+from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Head
 from discreet.ledger.serialization import write_loss
-from discreet.presentation.documents import history_document
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
+from discreet.requests.ledger_requests import GetHistory, Verify
 
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
@@ -32,53 +32,44 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 _AMOUNTS = ("epsilon", "delta", "rho")
 _COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", *_AMOUNTS)
 
+Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
 Since = Annotated[
     str | None, typer.Option(metavar="DATE|7d", help="Only from this day (UTC) on, or of so many hours, days or weeks.")
 ]
 
 
-def history(
-    *,
-    account: Account = None,
-    analyst: Annotated[str | None, typer.Option(help="Only what this name did, and what was done to it.")] = None,
-    project: Annotated[
-        str | None, typer.Option(help="Only what was charged for this project or allotted to it.")
-    ] = None,
-    since: Since = None,
-    json: Json = False,
-    csv: Csv = False,
-    config: ConfigFile = HERE,
-) -> None:
+@command(GetHistory)
+def history(call: Call, *, since: Since = None, csv: Csv = False) -> None:
     """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
-    chosen, start = form(as_json=json, as_csv=csv), "" if since is None else _start(since)
-    with opened(load(config)) as book:
-        entries = book.history(account and book.account(account).name, analyst=analyst, project=project)
-    found = [entry for entry in entries if entry.time >= start]
-    if chosen is Form.JSON:
-        typer.echo(json_text(history_document(found)))
-    elif chosen is Form.CSV:
+    del csv  # is part of the call
+    start, wanted = "" if since is None else _start(since), call.request(GetHistory)
+    with opened(load(call.config)) as book:
+        account = wanted.name and account_of(book, wanted.name)
+        entries = book.history(account, analyst=wanted.analyst, project=wanted.project)
+    found = tuple(entry for entry in entries if entry.time >= start)
+    if call.form is Form.JSON:
+        print_result(GetHistory, found, call.form)
+    elif call.form is Form.CSV:
         typer.echo(csv_text(_COLUMNS, map(_record, map(view_entry, found))), nl=False)
     else:
         _show([view_entry(entry) for entry in found])
 
 
-def verify(
-    *,
-    anchor: Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")] = None,
-    config: ConfigFile = HERE,
-) -> None:
+@command(Verify)
+def verify(call: Call, *, anchor: Anchor = None) -> None:
     """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
-    declared = load(config)
+    declared = load(call.config)
     with opened(declared) as book:
         head = book.verify()
     if kept is not None:
         with declared_book(declared) as book:  # a book that lacks its anchor is frozen, which is an entry
             book.check_anchor(kept)
-    say(f"The book is as it was written: {head.sequence} entries.")
-    if kept is not None:
+    if call.form is Form.TABLE:
+        say(f"The book is as it was written: {head.sequence} entries.")
+    if kept is not None and call.form is Form.TABLE:
         say(f"It contains the anchor, entry {kept.sequence}.")
-    typer.echo(str(head))
+    print_result(Verify, head, call.form)
 
 
 def parsed_head(text: str) -> Head:

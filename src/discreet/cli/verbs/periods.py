@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Json, form, say, stages
-from discreet.cli.verbs.questions import Analyst, Confidence, Delta, Groups, Project, Question, Rows, print_answers
+from discreet.cli.output import Csv, say, stages
+from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
-from discreet.ledger import OWNER
-from discreet.plan.model.schema import Limits
+from discreet.requests.question_requests import Ask
+from discreet.requests.table_requests import OpenStream
 
 app = typer.Typer(
     name="stream",
@@ -21,99 +20,43 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the stream.")]
-Every = Annotated[str, typer.Option(help="How long a period is: day, week, month, quarter, year, or a number.")]
-Horizon = Annotated[int | None, typer.Option(help="How many periods there are; leave it out if that is unknown.")]
-Start = Annotated[str | None, typer.Option(help="The first day, e.g. 2026-01-01, or the first number.")]
-Window = Annotated[int | None, typer.Option(help="Over how many periods sums go; all so far, unless given.")]
-Periods = Annotated[int | None, typer.Option(help="In how many periods of the whole stream one unit may count.")]
-Epsilon = Annotated[str | None, typer.Option(help="What the whole stream may cost; kept exactly.")]
-Rho = Annotated[str | None, typer.Option(help="Instead of epsilon and delta.")]
-State = Annotated[
-    str | None, typer.Option(help="The file of the private state; beside the ledger, unless that is on a server.")
-]
 Period = Annotated[str | None, typer.Option(help="The period that is meant: the next one, or one that was released.")]
+
+_NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
 
 
 @app.command()
-def start(
-    name: Name,
-    question: Question,
-    *,
-    every: Every = "day",
-    horizon: Horizon = None,
-    start: Start = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    window: Window = None,
-    periods: Periods = None,
-    limits_groups: Groups = None,
-    limits_rows: Rows = None,
-    analyst: Analyst = OWNER,
-    project: Project = "",
-    state: State = None,
-    config: ConfigFile = HERE,
-) -> None:
+@command(OpenStream, positional=("name", "sql"), without=("choose_limits", "confidence", "key", "json"))
+def start(call: Call) -> None:
     """Start a stream and pay for all of it; again, it changes nothing."""
-    whole = every.isdigit()
-    limits = None if limits_groups is None and limits_rows is None else Limits(limits_groups or 1, limits_rows or 1)
-    with stages("Starting"), Curator.from_config(config, opening=False) as curator:
-        stream = curator.stream(
-            question,
-            name=name,
-            every=int(every) if whole else every,
-            horizon=horizon,
-            start=_first(start) if whole else start,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            window=window,
-            periods=periods,
-            limits=limits,
-            analyst=analyst,
-            project=project,
-            state=state,
-        )
-        told = f"Started {name!r} for {stream.cost}, charged once: {stream.method}. Next period: {stream.next_period}."
+    whole = call.values["every"].isdigit()
+    numbers = {"every": int(call.values["every"]), "start": _first(call.values["start"])} if whole else {}
+    request = call.request(OpenStream, **numbers)
+    with stages("Starting"), Curator.from_config(call.config, opening=False) as curator:
+        stream = curator.perform(request, call.caller)
+        told = f"Started {request.name!r} for {stream.cost}, charged once: {stream.method}."
+        told = f"{told} Next period: {stream.next_period}."
     say(told)
 
 
 @app.command()
-def release(
-    name: Name,
-    *,
-    period: Period = None,
-    analyst: Analyst = OWNER,
-    confidence: Confidence = "0.95",
-    state: State = None,
-    json: Json = False,
-    csv: Csv = False,
-    config: ConfigFile = HERE,
-) -> None:
+@command(OpenStream, positional=("name",), only=_NAMED)
+def release(call: Call, *, period: Period = None, csv: Csv = False) -> None:
     """Read the next period and release its totals; a period that was released is shown again, and not read."""
-    chosen = form(as_json=json, as_csv=csv)
-    with stages("Releasing"), Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, analyst=analyst, confidence=confidence, state=state).release(period=period)
-    print_answers([answer], chosen)
+    del csv  # is part of the call
+    with stages("Releasing"), Curator.from_config(call.config, opening=False) as curator:
+        answer = curator.perform(call.request(OpenStream), call.caller).release(period=period)
+    print_result(Ask, answer, call.form)
 
 
 @app.command()
-def show(
-    name: Name,
-    *,
-    analyst: Analyst = OWNER,
-    confidence: Confidence = "0.95",
-    state: State = None,
-    json: Json = False,
-    csv: Csv = False,
-    config: ConfigFile = HERE,
-) -> None:
+@command(OpenStream, positional=("name",), only=_NAMED)
+def show(call: Call, *, csv: Csv = False) -> None:
     """Show all that was released of a stream; reads no data, costs nothing."""
-    chosen = form(as_json=json, as_csv=csv)
-    with Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, analyst=analyst, confidence=confidence, state=state).answers()
-    print_answers([answer], chosen)
+    del csv  # is part of the call
+    with Curator.from_config(call.config, opening=False) as curator:
+        answer = curator.perform(call.request(OpenStream), call.caller).answers()
+    print_result(Ask, answer, call.form)
 
 
 def _first(start: str | None) -> int | None:
@@ -123,4 +66,4 @@ def _first(start: str | None) -> int | None:
     try:
         return int(start)
     except ValueError:
-        raise InvalidParameter("--start", start, "to be a whole number, as the periods are") from None
+        raise InvalidParameter("start", start, "to be a whole number, as the periods are") from None

@@ -1,0 +1,207 @@
+"""Commands of requests: their options, who asks, how a result is printed; and a command for every verb without its own.
+
+A command that does more than to perform a request takes a `Call`, and names its further options in its own signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.output import Csv, Form, Json, form, json_text, stages
+from discreet.cli.verbs.request_options import option_names, options, read_options
+from discreet.curator.curator import Curator
+from discreet.curator.paid_release import USED_UP
+from discreet.ledger import OWNER, Caller
+from discreet.noise import system_bits
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.result_documents import RESULTS
+from discreet.report.csv_text import csv_text
+from discreet.report.display import printable
+from discreet.requests.question_requests import Explain
+from discreet.requests.request import R, Request
+from discreet.requests.verb_table import VERBS, Permission, Verb
+
+Analyst = Annotated[str, typer.Option(help="Who asks, and pays from their cap.")]
+Project = Annotated[str, typer.Option(help="Whose cap it counts against, too.")]
+By = Annotated[str, typer.Option(help="Who acts: a steward; the owner of the ledger, unless given.")]
+Key = Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")]
+
+_KEY_BITS = 64
+_WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
+_ROWS = ("answer", "answers")  # documents of results that have rows
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What somebody typed.
+
+    Attributes:
+        values: of all options, by their names.
+        form: how the result is printed.
+    """
+
+    values: Mapping[str, Any]
+    form: Form
+
+    @property
+    def config(self) -> Path:
+        """Returns the file of the declarations."""
+        found: Path = self.values["config"]
+        return found
+
+    @property
+    def caller(self) -> Caller:
+        """Returns who asks, or acts."""
+        who = self.values.get("by") or self.values.get("analyst") or OWNER
+        return Caller(analyst=who, project=self.values.get("project") or "", key=self.values.get("key"))
+
+    def request(self, kind: type[Request[R]], **others: Any) -> Any:
+        """Returns the request that the options tell, with arguments that come from elsewhere.
+
+        Raises:
+            InvalidParameter: if an argument does not fit.
+        """
+        return kind.of(**(read_options(kind, self.values) | others))
+
+    def beyond(self, kind: type[Request[Any]], whole: type[Request[Any]]) -> dict[str, Any]:
+        """Returns what was given of the arguments of a request that another, smaller one does not have."""
+        known = option_names(kind)
+        return {name: value for name, value in read_options(whole, self.values).items() if name not in known.values()}
+
+
+def perform(call: Call, kind: type[Request[R]], stage: str = "Working", **others: Any) -> R:
+    """Returns the result of the request that a call makes, of a curator of the declared tables.
+
+    Raises:
+        InvalidParameter: before anything is opened, if an argument does not fit.
+        DiscreetError: as the request does.
+    """
+    request = call.request(kind, **others)
+    with (
+        stages(stage),
+        _keyed(call.caller, charges=VERBS[kind.verb].charges) as caller,
+        Curator.from_config(call.config, opening=False) as curator,
+    ):
+        found: R = curator.perform(_with_whole_limits(curator, request, call), caller)
+        return found
+
+
+def _with_whole_limits(curator: Curator, request: Any, call: Call) -> Any:
+    """Completes the limits of a question: of two, the one that is not given is the table's own."""
+    given = {name: call.values.get(f"limits_{name}") for name in ("groups", "rows")}
+    if list(given.values()).count(None) != 1 or not {"sql", "parameters"} <= {each.name for each in fields(request)}:
+        return request
+    asked = Explain.of(sql=request.sql, parameters=request.parameters, epsilon=1, delta=request.delta)
+    program = curator.perform(asked, Caller(analyst=call.caller.analyst)).program
+    usual = curator.table(program.question.table).schema.limits
+    return replace(request, limits=Limits(given["groups"] or usual.groups, given["rows"] or usual.rows))
+
+
+@contextmanager
+def _keyed(caller: Caller, *, charges: bool) -> Iterator[Caller]:
+    """Yields a caller with a key, or one that nobody has: whoever stops the question is told how it goes on."""
+    if not charges:
+        yield caller
+        return
+    key = f"once-{system_bits().integer(_KEY_BITS):016x}" if caller.key is None else caller.key
+    try:
+        yield replace(caller, key=key)
+    except KeyboardInterrupt as stop:
+        notes = getattr(stop, "__notes__", ())
+        if USED_UP not in notes:
+            stop.add_note(f"The key is: --key {key}" if notes else "Nothing was charged.")
+        raise
+
+
+def print_result(kind: type[Request[R]], result: R, chosen: Form) -> None:
+    """Prints the result of a request: as text, as the document that a service sends, or its rows as CSV."""
+    document, found = VERBS[kind.verb].document, result if isinstance(result, list) else [result]
+    if chosen is Form.JSON:
+        typer.echo(json_text(RESULTS[document].write(result)))
+    elif result is not None:
+        texts = [csv_text(one.columns, one.records) if chosen is Form.CSV else _line(one) for one in found]
+        typer.echo("\n".join(texts), nl=False)
+
+
+def _line(result: object) -> str:
+    return f"{printable(str(result), lines=True)}\n"
+
+
+# ------------------------------------------------------------------------------------------------------- signatures
+
+
+def command(
+    *requests: type[Request[Any]],
+    positional: Collection[str] = (),
+    optional: Collection[str] = (),
+    without: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a command of a function: with the options of requests, with its own, and with those that all commands have.
+
+    Args:
+        requests: whose arguments are options; of two of one name the first one counts.
+        positional: arguments that stand without the name of an option.
+        optional: arguments that the command line does not require.
+        without: options that are left out.
+        only: those that are not, beside the function's own, if it has few.
+    """
+
+    def decorated(run: Callable[..., None]) -> Callable[..., None]:
+        own = {name: each for name, each in signature(run, eval_str=True).parameters.items() if name != "call"}
+        derived = [each for request in requests for each in options(request, positional=positional, optional=optional)]
+        made = {each.name: each for each in reversed(derived)} | own | _common(VERBS[requests[0].verb])
+        order = dict.fromkeys((*positional, *(each.name for each in derived), *own, *made))
+        wanted = [name for name in order if name not in without and (only is None or name in {*only, *own})]
+        found = [made[name].replace(kind=Parameter.KEYWORD_ONLY) for name in wanted]
+
+        def typed(**values: Any) -> None:
+            chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
+            run(Call(values, chosen), **{name: values[name] for name in own})
+
+        typed.__name__, typed.__doc__ = run.__name__, run.__doc__ or requests[0].__doc__
+        typed.__signature__ = Signature(found)  # type: ignore[attr-defined]
+        typed.__annotations__ = {each.name: each.annotation for each in found}
+        typed.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
+        return typed
+
+    return decorated
+
+
+def _common(verb: Verb) -> dict[str, Parameter]:
+    """Returns the options that commands of such a verb have whatever their arguments are."""
+    found: dict[str, tuple[Any, Any]] = {}
+    if verb.permission is Permission.STEWARD:
+        found |= {"by": (By, OWNER)}
+    elif verb.permission in (Permission.ASK, Permission.PLAN):
+        found |= {"analyst": (Analyst, OWNER), "project": (Project, "")}
+    if verb.charges:
+        found |= {"key": (Key, None)}
+    found |= {"json": (Json, False), **({"csv": (Csv, False)} if verb.document in _ROWS else {})}
+    found |= {"config": (ConfigFile, HERE)}
+    return {
+        name: Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in found.items()
+    }
+
+
+def verb_command(name: str) -> Callable[..., None] | None:
+    """Returns the command that performs a verb and prints its result; None if the command line has no such verb."""
+    verb = VERBS.get(name.replace("-", "_"))
+    if verb is None or "cli" not in verb.faces or verb.name in _WITH_OTHERS:
+        return None
+    request = verb.request
+
+    def run(call: Call) -> None:
+        print_result(request, perform(call, request), call.form)
+
+    run.__name__, run.__doc__ = name, request.__doc__
+    return command(request)(run)
