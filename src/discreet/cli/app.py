@@ -69,9 +69,7 @@ COMMANDS = {
         "discreet.cli.verbs.synthetic_tables:synthesize",
         "Make up a table like a protected one, to hand on; the same again is written from the book for free.",
     ),
-    "plan-synthesize": Late(
-        VERB, "Show what a synthetic table would release and cost; reads no data, spends nothing."
-    ),
+    "plan-synthesize": Late(VERB, "Show what a synthetic table would release and cost; reads no data, spends nothing."),
     "plan-synthesize-tables": Late(
         VERB, "Show what two linked synthetic tables would release and cost; reads no data, spends nothing."
     ),

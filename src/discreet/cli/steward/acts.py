@@ -56,7 +56,8 @@ def renew(call: Call) -> None:
         print_result(Renew, balance, call.form)
         return
     spent = "an amount without bound" if before.spent is None else str(before.spent)
-    say(f"Account {now.account!r} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
+    name = f"{now.account!r}"
+    say(f"Account {name} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
     say("The people in it can lose both: what they have lost in all periods is 'spent in its lifetime'.")
     show(now)
     _remind(declared, call.config, now.account, now.total)
