@@ -1,6 +1,7 @@
 """docs/http_api.md: its programs run, and every route and status is in it."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.service.api.error_responses import STATUS
+from docs.generators.http_routes import page_with_table, route_table
 from docs.generators.terminal import Terminal
 from docs.site.code_blocks import blocks
 from docs.site.navigation import DOCS
@@ -43,6 +45,13 @@ def test_every_route_is_documented() -> None:
         f"{method.upper()} {path}" for path, methods in office().app.openapi()["paths"].items() for method in methods
     }
     assert {route for route in routes if f"`{route}`" not in DOCUMENT} == set()
+
+
+def test_the_table_of_verbs_is_that_of_today() -> None:
+    if os.environ.get("DISCREET_WRITE_TABLES"):
+        PAGE.write_text(page_with_table(DOCUMENT), encoding="utf-8")
+    assert page_with_table(PAGE.read_text(encoding="utf-8")) == PAGE.read_text(encoding="utf-8")
+    assert route_table() in PAGE.read_text(encoding="utf-8")
 
 
 def test_every_status_is_documented() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.ledger import Book
 from discreet.service import server
-from discreet.service.api.question_routes import LOOK_AGAIN
+from discreet.service.api.verb_routes import LOOK_AGAIN
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import JobState
 from discreet.service.identity import Identities

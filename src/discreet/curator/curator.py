@@ -33,14 +33,13 @@ from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, 
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
-from discreet.ledger import Account, Balance, Book, Caller, Entry, Head, Remaining, Role, Standing
+from discreet.ledger import Account, Balance, Book, Caller, Entry, Remaining, Role
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits, source_of
 from discreet.privacy import Loss, Neighbours
 from discreet.progress import told_to
-from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
 from discreet.requests.request import R, Request, arguments
 from discreet.requests.table_requests import (
@@ -53,7 +52,7 @@ from discreet.requests.table_requests import (
     Synthesize,
     SynthesizeTables,
 )
-from discreet.requests.verb_table import VERBS
+from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
 
 
@@ -139,7 +138,8 @@ class Curator(Verbs):
 
     def _perform(self, request: Request[R], caller: Caller) -> R:
         with told_to(caller.progress):
-            found: R = VERBS[request.verb].run(self, request, caller)
+            verb = VERBS[request.verb]
+            found: R = verb.run(self._book if verb.queue is Queue.LEDGER else self, request, caller)
             return found
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
@@ -221,35 +221,6 @@ class Curator(Verbs):
             named = {name: how[name] for name in ("name", "confidence", "state")}
             return self._streams.named(analyst=caller.analyst, **named)
         return self._streams.open(question, analyst=caller.analyst, project=caller.project, **how)
-
-    def _budget(self, request: GetBudget, _: Caller) -> Standing:
-        return self._book.standing(self._catalog.account_of(request.name))
-
-    def _history(self, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
-        account = None if request.name is None else self._catalog.account_of(request.name)
-        return self._book.history(account, analyst=request.analyst, project=request.project)
-
-    def _verify(self, _: Verify, __: Caller) -> Head:
-        return self._book.verify()
-
-    def _amend(self, request: Amend, caller: Caller) -> Balance:
-        by, act = caller.analyst, self._book.stewardship
-        return act.amend(request.account, budget=request.budget, by=by, note=request.note)
-
-    def _renew(self, request: Renew, caller: Caller) -> Balance:
-        by, act = caller.analyst, self._book.stewardship
-        return act.renew(request.account, budget=request.budget, by=by, note=request.note)
-
-    def _unlock(self, request: Unlock, caller: Caller) -> None:
-        self._book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
-
-    def _appoint(self, request: Appoint, caller: Caller) -> None:
-        act = self._book.stewardship
-        act.appoint(request.who, request.role, account=request.account, cap=request.cap, by=caller.analyst)
-
-    def _allot(self, request: Allot, caller: Caller) -> None:
-        act = self._book.stewardship
-        act.allot(request.project, account=request.account, cap=request.cap, by=caller.analyst, note=request.note)
 
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""

@@ -213,8 +213,8 @@ class Member(NamedTuple):
         )
 
 
-def same_currency(old: Loss, new: Loss) -> Loss:
-    """Returns the new amount, if it is one of the account's currency.
+def same_currency(old: Loss, new: Loss, name: str = "budget") -> Loss:
+    """Returns the new amount, if it is one of the account's currency; an error calls it by its name.
 
     Raises:
         InvalidParameter: otherwise: what was spent in one currency cannot be counted in another.
@@ -222,7 +222,7 @@ def same_currency(old: Loss, new: Loss) -> Loss:
     rules(new)
     if type(new) is not type(old):
         raise InvalidParameter(
-            "budget",
+            name,
             new,
             f"to be {CURRENCIES[type(old)]} like {old}",
             "The currency is fixed when an account is opened.",

@@ -230,7 +230,7 @@ class Stewardship:
             if cap is not None and now is None:
                 raise InvalidParameter("cap", cap, "to come with an account")
             if cap is not None and now is not None:
-                same_currency(now.budget, cap)
+                same_currency(now.budget, cap, "cap")
             policy.require_steward(rows, account, steward, "appoint")
             body = {"cap": None if cap is None else write_loss(cap), "name": called, "role": given.value}
             changes.apply(rows, rows.add("appoint", body, who=steward, account=account))
@@ -244,7 +244,7 @@ class Stewardship:
         """
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
-            same_currency(policy.opened(rows, account).budget, cap)
+            same_currency(policy.opened(rows, account).budget, cap, "cap")
             policy.require_steward(rows, account, steward, "allot to projects")
             body = {"cap": write_loss(cap), "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))

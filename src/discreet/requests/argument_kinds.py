@@ -7,8 +7,8 @@ such a table when the face is imported, so that no kind can be forgotten.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -148,11 +148,21 @@ def _price(name: str, value: object, _: Arg) -> Fraction | PureDP | ApproxDP:
     return value if isinstance(value, PureDP | ApproxDP) else check.positive(floats="decimal", **{name: value})
 
 
+@contextmanager
+def named_within(name: str) -> Iterator[None]:
+    """Has an error about a part of an argument name both, as "cap.epsilon"."""
+    try:
+        yield
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{name}.{error.name}", error.value, error.condition, error.hint) from None
+
+
 def _limits(name: str, value: object, _: Arg) -> Limits | str:
     if isinstance(value, Limits) or value == "choose":
         return value
     if isinstance(value, Mapping) and value.keys() <= {"groups", "rows"}:
-        return Limits(**value)
+        with named_within(name):
+            return Limits(**value)
     hint = 'Pass limits of groups and rows, e.g. {"groups": 2, "rows": 5}, or have them chosen: "choose".'
     raise InvalidParameter(name, value, "to be limits of groups and rows, or 'choose'", hint)
 
@@ -208,7 +218,8 @@ def read_budget(given: object, *, name: str = "budget") -> Loss:
             raise InvalidParameter(f"{name}.{key}", value, "to be epsilon, delta or rho", example)
         if isinstance(value, str) and len(value) > _LONGEST_AMOUNT:
             raise InvalidParameter(f"{name}.{key}", f"{len(value)} characters", "to be a number", example)
-    return Budget(epsilon=given.get("epsilon"), delta=given.get("delta"), rho=given.get("rho"))
+    with named_within(name):
+        return Budget(epsilon=given.get("epsilon"), delta=given.get("delta"), rho=given.get("rho"))
 
 
 _READ = covered(

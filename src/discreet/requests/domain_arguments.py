@@ -40,7 +40,7 @@ def read_domains(name: str, given: Any) -> Any:
         InvalidParameter: if there is not a section for each table.
     """
     if not isinstance(given, Mapping):
-        return given
+        raise InvalidParameter(name, given, "to be domains by table", 'Pass e.g. {"visits": {"ward": ["A", "B"]}}.')
     if not all(isinstance(columns, Mapping) or hasattr(columns, "columns") for columns in given.values()):
         raise InvalidParameter(name, "columns", "to have a section for each of the two tables", "[visits]")
     return {table: read_domain(name, columns) for table, columns in given.items()}

@@ -1,6 +1,7 @@
-"""Requests about the ledger: what was spent and what remains, proof of it, and the actions of a steward.
+"""Requests about the ledger, each with its handler: what was spent and what remains, proof of it, steward actions.
 
-Who acts is the caller: `by=` of the curator's methods is the analyst of its `Caller`.
+Who acts is the caller: `by=` of the curator's methods is the analyst of its `Caller`. Handlers need nothing but the
+ledger, so that the process of a service that owns it runs them without a curator.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from discreet.ledger import Balance, Entry, Head, Role, Standing
+from discreet.errors import UnknownTable
+from discreet.ledger import Balance, Book, Caller, Entry, Head, Role, Standing
 from discreet.privacy import Loss
 from discreet.requests.argument_kinds import Arg, Kind
 from discreet.requests.request import Request
@@ -28,6 +30,11 @@ class GetBudget(Request[Standing]):
     name: Name
 
 
+def get_budget(book: Book, request: GetBudget, _: Caller) -> Standing:
+    """Returns where everybody stands on an account."""
+    return book.standing(account_of(book, request.name))
+
+
 @dataclass(frozen=True, kw_only=True)
 class GetHistory(Request[tuple[Entry, ...]]):
     """List the entries of the book: sequence, time, who, what was asked or done, cost."""
@@ -40,11 +47,34 @@ class GetHistory(Request[tuple[Entry, ...]]):
     project: Annotated[str | None, Arg(Kind.NAME, "Only of this project.")] = None
 
 
+def get_history(book: Book, request: GetHistory, _: Caller) -> tuple[Entry, ...]:
+    """Returns the entries that a request asks for."""
+    account = None if request.name is None else account_of(book, request.name)
+    return book.history(account, analyst=request.analyst, project=request.project)
+
+
+def account_of(book: Book, name: str) -> str:
+    """Returns the account of a table in the ledger, or the account of that name.
+
+    Raises:
+        UnknownTable: if there is neither.
+    """
+    tables, accounts = book.tables(), book.accounts()
+    if name not in tables and name not in accounts:
+        raise UnknownTable(name, dict.fromkeys((*tables, *accounts)))
+    return tables.get(name, name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verify(Request[Head]):
     """Walk the whole book and return its head."""
 
     verb: ClassVar[str] = "verify"
+
+
+def verify(book: Book, _: Verify, __: Caller) -> Head:
+    """Walks the whole ledger."""
+    return book.verify()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +87,11 @@ class Amend(Request[Balance]):
     note: Note = ""
 
 
+def amend(book: Book, request: Amend, caller: Caller) -> Balance:
+    """Gives an account another budget."""
+    return book.stewardship.amend(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Renew(Request[Balance]):
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
@@ -67,6 +102,11 @@ class Renew(Request[Balance]):
     note: Note = ""
 
 
+def renew(book: Book, request: Renew, caller: Caller) -> Balance:
+    """Begins a new period of an account."""
+    return book.stewardship.renew(request.account, budget=request.budget, by=caller.analyst, note=request.note)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Unlock(Request[None]):
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
@@ -74,6 +114,11 @@ class Unlock(Request[None]):
     verb: ClassVar[str] = "unlock"
     account: Account
     note: Note = ""
+
+
+def unlock(book: Book, request: Unlock, caller: Caller) -> None:
+    """Gives failure credits back."""
+    book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +132,12 @@ class Appoint(Request[None]):
     cap: Annotated[Loss | None, Arg(Kind.BUDGET, "A cap on the account; no cap unless given.")] = None
 
 
+def appoint(book: Book, request: Appoint, caller: Caller) -> None:
+    """Gives a person a role."""
+    role, account, cap = request.role, request.account, request.cap
+    book.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Allot(Request[None]):
     """Give a project a cap on an account: questions asked for the project count against both."""
@@ -96,3 +147,9 @@ class Allot(Request[None]):
     account: Account
     cap: Annotated[Loss, Arg(Kind.BUDGET, "What the project may spend of it.", example="Budget(epsilon=1)")]
     note: Note = ""
+
+
+def allot(book: Book, request: Allot, caller: Caller) -> None:
+    """Gives a project a cap."""
+    account, cap, note = request.account, request.cap, request.note
+    book.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)

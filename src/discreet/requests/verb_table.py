@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from discreet.requests.argument_kinds import FACES
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
@@ -61,12 +61,14 @@ class Verb:
 
     Attributes:
         request: its arguments.
-        handler: the function that does it, as "module:name": it takes a curator, the request and the caller.
-        document: the kind of its result as JSON; see `documents.RESULTS`.
+        handler: the function that does it, as "module:name": it takes a curator, or in the ledger's queue the ledger,
+            the request and the caller.
+        document: the kind of its result as JSON; see `documents.RESULTS`. "" for a plain result, by its type alone.
         permission: what a caller of a service needs.
         queue: where a service does it.
         charges: whether it spends: its result then leaves a service at a tick, and a killed one uses a failure credit.
         faces: which faces offer it.
+        http: the method and the path below /v1, with arguments in braces; POST and its name unless given.
     """
 
     request: type[Request[Any]]
@@ -76,15 +78,37 @@ class Verb:
     queue: Queue
     charges: bool = False
     faces: frozenset[str] = FACES
+    http: str = ""
 
     @property
     def name(self) -> str:
         """Returns its name, as Python spells it."""
         return self.request.verb
 
-    def run(self, curator: Any, request: Request[Any], caller: Any) -> Any:
-        """Returns what the handler gives."""
-        return _loaded(self.handler)(curator, request, caller)
+    @property
+    def result(self) -> Any:
+        """Returns the type of its result, as the request names it."""
+        bases = getattr(self.request, "__orig_bases__", ())
+        return next((part for base in bases for part in get_args(base)), Any)
+
+    @property
+    def route(self) -> tuple[str, str]:
+        """Returns the method and the path of HTTP, in which arguments stand in braces.
+
+        >>> VERBS["ask_many"].route, VERBS["amend"].route
+        (('POST', '/v1/ask-many'), ('POST', '/v1/accounts/{account}/amend'))
+        """
+        method, _, path = (self.http or f"POST /{self.name.replace('_', '-')}").partition(" ")
+        return method, f"/v1{path}"
+
+    @property
+    def repeatable(self) -> bool:
+        """Tells whether doing it twice is doing it once: it spends nothing, and enters nothing into the ledger."""
+        return not self.charges and self.permission is not Permission.STEWARD
+
+    def run(self, place: Any, request: Request[Any], caller: Any) -> Any:
+        """Returns what the handler gives, for a curator, or the ledger of one."""
+        return _loaded(self.handler)(place, request, caller)
 
 
 def _loaded(place: str) -> Callable[..., Any]:
@@ -97,6 +121,10 @@ def _loaded(place: str) -> Callable[..., Any]:
 
 def _curator(method: str) -> str:
     return f"discreet.curator.curator:Curator._{method}"
+
+
+def _ledger(function: str) -> str:
+    return f"discreet.requests.ledger_requests:{function}"
 
 
 _HERE = frozenset({"python", "cli"})
@@ -120,14 +148,14 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
             Verb(PlanSynthesize, _curator("plan_synthesize"), "synthesis plan", _P.PLAN, _Q.PLANNING),
             Verb(PlanSynthesizeTables, _curator("plan_synthesize_tables"), "synthesis plan", _P.PLAN, _Q.PLANNING),
             Verb(OpenStream, _curator("stream"), "stream", _P.ASK, _Q.NONE, charges=True, faces=_HERE),
-            Verb(GetBudget, _curator("budget"), "standing", _P.SEE_OWN, _Q.LEDGER),
-            Verb(GetHistory, _curator("history"), "entries", _P.SEE_OWN, _Q.LEDGER),
-            Verb(Verify, _curator("verify"), "head", _P.VERIFY, _Q.LEDGER),
-            Verb(Amend, _curator("amend"), "balance", _P.STEWARD, _Q.LEDGER),
-            Verb(Renew, _curator("renew"), "balance", _P.STEWARD, _Q.LEDGER),
-            Verb(Unlock, _curator("unlock"), "nothing", _P.STEWARD, _Q.LEDGER),
-            Verb(Appoint, _curator("appoint"), "nothing", _P.STEWARD, _Q.LEDGER),
-            Verb(Allot, _curator("allot"), "nothing", _P.STEWARD, _Q.LEDGER),
+            Verb(GetBudget, _ledger("get_budget"), "standing", _P.SEE_OWN, _Q.LEDGER, http="GET /budget"),
+            Verb(GetHistory, _ledger("get_history"), "entries", _P.SEE_OWN, _Q.LEDGER, http="GET /history"),
+            Verb(Verify, _ledger("verify"), "head", _P.VERIFY, _Q.LEDGER),
+            Verb(Amend, _ledger("amend"), "balance", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/amend"),
+            Verb(Renew, _ledger("renew"), "balance", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/renew"),
+            Verb(Unlock, _ledger("unlock"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/unlock"),
+            Verb(Appoint, _ledger("appoint"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /appointments"),
+            Verb(Allot, _ledger("allot"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/allotments"),
         )
     }
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
@@ -35,6 +36,7 @@ from discreet.requests.table_requests import (
     Synthesize,
     SynthesizeTables,
 )
+from discreet.requests.verb_table import VERBS
 from discreet.sql.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -68,6 +70,26 @@ class Verbs(ABC):
             caller: who asks; the owner unless given.
         """
         return self._perform(request, Caller() if caller is None else caller)
+
+    if not TYPE_CHECKING:  # a checker knows the methods that are written out below, and no others
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Returns the method of a verb that is not written out: it takes the fields of its request by name."""
+            if name not in VERBS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return partial(self._perform_named, VERBS[name].request)
+
+    def _perform_named(
+        self,
+        request: type[Request[R]],
+        *,
+        analyst: str = OWNER,
+        project: str = "",
+        key: str | None = None,
+        progress: Progress | None = None,
+        **given: Any,
+    ) -> R:
+        return self._perform(request.of(**given), Caller(analyst=analyst, project=project, key=key, progress=progress))
 
     # ------------------------------------------------------------------------------------------------------ queries
 

@@ -6,7 +6,7 @@ How a query over HTTP gets its answer, from top to bottom and back; each arrow d
       |         http_listener          bounded connections, deadlines
       |         api.http_guard         sizes, Host, headers, one log line
       |         api.route_access       who asks: key, role, rate limits
-      |         api.question_routes    the body becomes Work
+      |         api.verb_routes        the body becomes Work
       v
     owner       owner.service_desk     admission: permission, tables, appointment
       |         owner.lane             one of so many at once; callers take turns

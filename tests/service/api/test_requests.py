@@ -221,13 +221,14 @@ def test_stewards_act_under_their_own_name() -> None:
             assert got.json() == {
                 "act": "amend",
                 "by": "steward",
-                "values": ["patients", {"epsilon": "2.5"}],
+                "account": "patients",
+                "budget": {"epsilon": "5/2"},
                 "note": "more",
             }
             got = await client.post("/v1/appointments", json={"who": "ana", "role": "analyst", "account": "patients"})
             assert (got.json()["by"], got.json()["account"]) == ("steward", "patients")
             got = await client.post("/v1/accounts/patients/allotments", json={"project": "flu", "cap": {"rho": "1/3"}})
-            assert got.json()["cap"] == {"rho": "1/3"}
+            assert got.json()["cap"] == {"rho": "1/3", "delta": "0/1"}
             for path, body in (("renew", {}), ("unlock", {"note": "seen"})):
                 assert (await client.post(f"/v1/accounts/patients/{path}", json=body)).status_code == 200
             for path in ("budget", "history?after=3&limit=2", "certificates/4", "anchor"):

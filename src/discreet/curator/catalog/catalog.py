@@ -32,6 +32,7 @@ from discreet.plan.model.schema import Files, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.progress import stage
+from discreet.requests.ledger_requests import account_of as recorded_account
 from discreet.sql.clauses.select_parts import may_be_shown
 from discreet.sql.parameters import Parameters, as_asked
 from discreet.sql.scope import lookup, same
@@ -318,12 +319,7 @@ class Catalog:
         Raises:
             UnknownTable: if there is neither.
         """
-        if name in self._accounts:
-            return self._accounts[name]
-        tables, accounts = self._book.tables(), self._book.accounts()
-        if name not in tables and name not in accounts:
-            raise UnknownTable(name, dict.fromkeys((*tables, *accounts)))
-        return tables.get(name, name)
+        return self._accounts[name] if name in self._accounts else recorded_account(self._book, name)
 
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""

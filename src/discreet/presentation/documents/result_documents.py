@@ -1,4 +1,7 @@
-"""The documents of results by their kind, each with the functions that write and read it; `VERBS` names the kinds."""
+"""The documents of results by their kind, each with the functions that write and read it; `VERBS` names the kinds.
+
+A verb whose result has plain parts alone needs no line here: see `plain_results`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 from discreet.ledger import Entry, Head
 from discreet.presentation.documents.json_values import Document, Given
 from discreet.presentation.documents.ledger_documents import read_entry
+from discreet.presentation.documents.plain_results import PlainResult
+from discreet.requests.verb_table import Verb
 
 _ROOM = "discreet.presentation.documents"
 
@@ -66,29 +71,34 @@ def read_nothing(_: Given) -> None:
     """Returns nothing, whatever the document tells."""
 
 
-def _synthesis(writes: str, reads: str) -> Result:
-    return Result(f"synthesis_documents:{writes}", f"synthesis_documents:{reads}")
+def _in(module: str, *kinds: str) -> dict[str, Result]:
+    """Returns results whose functions are named after their kinds."""
+    return {kind: Result(f"{module}:{_word(kind)}_document", f"{module}:read_{_word(kind)}") for kind in kinds}
+
+
+def _word(kind: str) -> str:
+    return kind.replace(" ", "_")
 
 
 RESULTS: Mapping[str, Result] = {
-    "answer": Result("answer_documents:answer_document", "answer_documents:read_answer"),
-    "answers": Result("answer_documents:answers_document", "answer_documents:read_answers"),
+    **_in("answer_documents", "answer", "answers"),
     "explanation": Result("plan_documents:explanation_document", "told_plans:read_explanation"),
-    "choices": Result("plan_documents:choices_document", "plan_documents:read_choices"),
     "profile": Result("profile_documents:profile_document", "told_plans:read_profile"),
-    "model": Result("model_documents:model_document", "model_documents:read_model"),
-    "fit plan": Result("model_documents:fit_plan_document", "model_documents:read_fit_plan"),
-    "synthetic table": Result(
-        "synthesis_documents:synthetic_table_document", "synthesis_documents:read_synthetic_table"
-    ),
-    "synthetic tables": Result(
-        "synthesis_documents:synthetic_tables_document", "synthesis_documents:read_synthetic_tables"
-    ),
-    "synthesis plan": Result("synthesis_documents:synthesis_plan_document", "synthesis_documents:read_synthesis_plan"),
-    "balance": Result("ledger_documents:balance_document", "ledger_documents:read_balance"),
-    "standing": Result("ledger_documents:standing_document", "ledger_documents:read_standing"),
+    **_in("plan_documents", "choices"),
+    **_in("model_documents", "model", "fit plan"),
+    **_in("synthesis_documents", "synthetic table", "synthetic tables", "synthesis plan"),
+    **_in("ledger_documents", "balance", "standing"),
     "entries": Result("ledger_documents:history_document", "result_documents:read_entries"),
-    "head": Result("result_documents:head_document", "result_documents:read_head"),
-    "nothing": Result("result_documents:nothing_document", "result_documents:read_nothing"),
+    **_in("result_documents", "head", "nothing"),
 }
-"""All kinds of results that leave a process."""
+"""All kinds of results that leave a process, but for plain ones."""
+
+
+def result_of(verb: Verb) -> Result | PlainResult:
+    """Returns how the result of a verb travels.
+
+    >>> from discreet.requests.verb_table import VERBS
+    >>> result_of(VERBS["verify"]).writes
+    'result_documents:head_document'
+    """
+    return RESULTS[verb.document] if verb.document else PlainResult(verb.name, verb.result)

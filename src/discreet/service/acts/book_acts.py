@@ -8,19 +8,24 @@ these tables. Nobody acts on an account but stewards, under their own name, with
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from threading import Lock
 from typing import Any
 
 from discreet import check
-from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
+from discreet.errors import InternalError, InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
 from discreet.ledger import Balance, Book, Entry, Head, Role, Share
+from discreet.ledger import Caller as LedgerCaller
 from discreet.presentation.documents import account_document, balance_document, history_document, share_document
+from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
-from discreet.requests.argument_kinds import read_budget
+from discreet.requests.argument_kinds import Kind
+from discreet.requests.ledger_requests import Allot, Appoint, Unlock
+from discreet.requests.request import Request, arguments
+from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
 from discreet.service.admission import require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
@@ -34,6 +39,9 @@ MOST_ENTRIES = 500
 _LOOKED_AT = 5000  # entries that one page looks through: the next page goes on, so that none takes long
 _MOST_LOOKS = 20
 _LARGEST = (1 << 62) - 1
+_LONGEST_NOTE = 1000  # characters
+_WHOLE = (Permission.STEWARD, Permission.SEE_ALL, Permission.VERIFY)
+"""What allows a caller to see and to change the whole ledger."""
 _ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR}
 """What the book must know of new people; analysts are appointed on accounts, by stewards."""
 
@@ -64,19 +72,23 @@ class Acts:
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def budgets(self, caller: Caller) -> list[Document]:
+    def budgets(self, caller: Caller, name: str | None = None) -> list[Document]:
         """Returns each account that a caller may see: their own part of it, and everybody's for those who see all.
 
         Of each: ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
         the largest pure question that cap, project and account leave; null for who may not ask) and, for those who see
         everybody's, ``listed``, ``balance`` (the account's), ``people`` and ``projects``.
+
+        Args:
+            caller: who looks.
+            name: only of this account, or of this table's.
         """
         caller.require(Permission.SEE_OWN)
         tables, sees_all, found = self._book.tables(), caller.may(Permission.SEE_ALL), list[Document]()
         for account in self._visible(caller):
             attached = [table for table, at in tables.items() if at == account and caller.sees(table)]
             own = self._own(caller, account) if self._may_ask(caller, account) else None
-            if own is not None or sees_all:
+            if name in (None, account, *attached) and (own is not None or sees_all):
                 standing = self._book.standing(account) if sees_all else None
                 found.append(account_document(self._book.account(account), attached, own=own, standing=standing))
         return found
@@ -143,22 +155,16 @@ class Acts:
             return Fraction(0)
         return self._book.balance(account, project=project).remaining.epsilon
 
-    def _member(self, account: str, who: str) -> Document:
-        found = self._book.standing(account)
-        return next(share_document(one) for one in found.people if one.name == who)
-
-    def _project(self, account: str, project: str) -> Document:
-        found = self._book.standing(account)
-        return next(share_document(one) for one in found.projects if one.name == project)
-
     def history(
         self,
         caller: Caller,
         *,
         after: int = 0,
         limit: int = 100,
+        name: str | None = None,
         account: str | None = None,
         analyst: str | None = None,
+        project: str | None = None,
     ) -> Document:
         """Returns a page of entries: an analyst's own charges, or everything for those who see all.
 
@@ -166,14 +172,16 @@ class Acts:
             caller: who looks.
             after: the last entry to leave out: 0, or ``next`` of the page before.
             limit: how many at most, up to 500.
+            name: only of this account, or of this table's.
             account: only of this account.
             analyst: only what this name did, and what was done to it.
+            project: only of this project.
 
         Returns:
             ``entries``, and ``next``: where the next page goes on, or null at the end of the book.
         """
-        found, following = self.entries(caller, after=after, limit=limit, account=account, analyst=analyst)
-        return history_document(found, following)
+        only: dict[str, Any] = {"name": name, "account": account, "analyst": analyst, "project": project}
+        return history_document(*self.entries(caller, after=after, limit=limit, **only))
 
     def entries(
         self,
@@ -181,17 +189,20 @@ class Acts:
         *,
         after: int = 0,
         limit: int = 100,
+        name: str | None = None,
         account: str | None = None,
         analyst: str | None = None,
+        project: str | None = None,
     ) -> tuple[list[Entry], int | None]:
         """Returns what `history` does, as entries."""
         caller.require(Permission.SEE_OWN)
         place = check.integer(after=after, at_least=0, at_most=_LARGEST)
         most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
-        read, accounts = self._book.history(account, after=place, limit=_LOOKED_AT), self._visible(caller)
+        chosen = account if name is None else self._account_of(caller, name)
+        read, accounts = self._book.history(chosen, after=place, limit=_LOOKED_AT), self._visible(caller)
         found: list[Entry] = []
         for entry in read:
-            if _sees(caller, entry, accounts) and entry.concerns(analyst):
+            if account in (None, entry.account) and _sees(caller, entry, accounts) and entry.concerns(analyst, project):
                 found.append(entry._replace(key=""))
             if len(found) == most:
                 return found, entry.sequence
@@ -255,6 +266,10 @@ class Acts:
         account = self._book.account(entry.account)
         return certificate(entry, account, self._book.outcome(entry.sequence), self._book.head())
 
+    def _account_of(self, caller: Caller, name: str) -> str:
+        """The account of a table that a key is for, or of that name."""
+        return next((at for table, at in self._book.tables().items() if table == name and caller.sees(table)), name)
+
     def _visible(self, caller: Caller) -> frozenset[str]:
         """The accounts of the tables that a key is for."""
         if caller.tables is None:
@@ -292,63 +307,53 @@ class Acts:
         caller.require(Permission.VERIFY)
         return str(self._book.head())
 
-    # -------------------------------------------------------------------------------------------------- stewards
+    # ----------------------------------------------------------------------------------------------------- verbs
 
-    def amend(self, caller: Caller, account: str, budget: Mapping[str, Any], *, note: str = "") -> Document:
-        """Gives an account another budget; what was spent stays spent."""
-        by = self._steward(caller, "amend accounts", account)
-        return balance_document(
-            self._book.stewardship.amend(account, budget=read_budget(budget), by=by, note=_note(note))
-        )
-
-    def renew(
-        self, caller: Caller, account: str, budget: Mapping[str, Any] | None = None, *, note: str = ""
-    ) -> Document:
-        """Starts a new period of an account with nothing spent."""
-        by = self._steward(caller, "renew accounts", account)
-        given = None if budget is None else read_budget(budget)
-        return balance_document(self._book.stewardship.renew(account, budget=given, by=by, note=_note(note)))
-
-    def unlock(self, caller: Caller, account: str, *, note: str = "") -> Document:
-        """Gives everybody's failure credits on an account back."""
-        by = self._steward(caller, "unlock accounts", account)
-        self._book.stewardship.unlock(account, by=by, note=_note(note))
-        return balance_document(self._book.balance(account))
-
-    def appoint(
-        self, caller: Caller, who: str, role: str, *, account: str = "", cap: Mapping[str, Any] | None = None
-    ) -> Document:
-        """Gives somebody a role on an account, or (account "") on all, and perhaps a cap of their own.
+    def perform(self, caller: Caller, request: Request[Any]) -> Document:
+        """Does what a verb of the ledger's queue asks for a caller, and returns its document.
 
         Raises:
-            InvalidParameter: if nobody of that name is known, or something does not fit.
-            NotPermitted: if a steward appoints a steward, or changes what one is.
+            NotPermitted: if their role does not have its permission, or their key is for some tables or one project.
+            DiscreetError: as the ledger does.
         """
-        by, given = self._steward(caller, "appoint", *filter(None, (account,))), Role(role)
-        known = self._identities.role_of(who)
-        if known is None:
-            raise InvalidParameter("who", who, "to be known", "Make the person first, or a key for them.")
-        of_stewards = given is Role.STEWARD or known is ServiceRole.STEWARD
-        if of_stewards and caller.role is not ServiceRole.OWNER:
-            raise NotPermitted(by, "appoint stewards", "The owner can.")
-        limit = None if cap is None else read_budget(cap, name="cap")
-        self._book.stewardship.appoint(who, given, account=account, cap=limit, by=by)
-        return self._member(account, who) if account else {"name": who, "role": given.value, "cap": None}
+        verb = VERBS[request.verb]
+        caller.require(verb.permission)
+        if verb.name == "verify":
+            return result_of(verb).write(self.verify(caller))
+        if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:
+            raise InternalError(f"{verb.name} would show the whole ledger to everybody.")
+        require_whole(caller, verb.name)
+        self._check(caller, request)
+        done = verb.run(self._book, request, LedgerCaller(analyst=caller.name))
+        return self._after(request) or result_of(verb).write(done)
 
-    def allot(self, caller: Caller, project: str, *, account: str, cap: Mapping[str, Any], note: str = "") -> Document:
-        """Gives a project a cap on an account."""
-        by = self._steward(caller, "allot to projects", account)
-        limit = read_budget(cap, name="cap")
-        self._book.stewardship.allot(project, account=account, cap=limit, by=by, note=_note(note))
-        return self._project(account, project)
+    def _check(self, caller: Caller, request: Request[Any]) -> None:
+        """Refuses what the ledger would take and a service does not."""
+        for argument in arguments(type(request)):
+            if argument.arg.kind is Kind.TEXT:
+                _require_line(argument.name, getattr(request, argument.name))
+        if isinstance(request, Appoint):
+            known = self._identities.role_of(request.who)
+            if known is None:
+                raise InvalidParameter("who", request.who, "to be known", "Make the person first, or a key for them.")
+            of_stewards = request.role == Role.STEWARD.value or known is ServiceRole.STEWARD
+            if of_stewards and caller.role is not ServiceRole.OWNER:
+                raise NotPermitted(caller.name, "appoint stewards", "The owner can.")
 
-    def _steward(self, caller: Caller, act: str, *accounts: str) -> str:
-        """The name under which a steward acts on accounts that there are."""
-        caller.require(Permission.STEWARD)
-        require_whole(caller, act)
-        for account in accounts:
-            self._book.account(account)
-        return caller.name
+    def _after(self, request: Request[Any]) -> Document | None:
+        """What an action has changed, where the curator's method returns nothing."""
+        if isinstance(request, Unlock):
+            return balance_document(self._book.balance(request.account))
+        if isinstance(request, Allot):
+            return _share(self._book.standing(request.account).projects, request.project)
+        if isinstance(request, Appoint):
+            told = {"name": request.who, "role": request.role, "cap": None}
+            return _share(self._book.standing(request.account).people, request.who) if request.account else told
+        return None
+
+
+def _share(shares: Iterable[Share], name: str) -> Document:
+    return next(share_document(one) for one in shares if one.name == name)
 
 
 def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:
@@ -360,8 +365,7 @@ def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:
     return entry.kind == "charge" and entry.who == caller.name
 
 
-def _note(note: object) -> str:
-    """A note of one line, or none."""
-    if not isinstance(note, str) or len(note) > 1000 or not note.isprintable():
-        raise InvalidParameter("note", type(note).__name__, "to be a text of one line", "Write up to 1000 characters.")
-    return note
+def _require_line(name: str, text: str) -> None:
+    """Refuses a note of several lines, or a very long one."""
+    if len(text) > _LONGEST_NOTE or not text.isprintable():
+        raise InvalidParameter(name, type(text).__name__, "to be a text of one line", "Write up to 1000 characters.")

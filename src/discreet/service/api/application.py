@@ -13,7 +13,7 @@ from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
 from discreet.service.acts import Acts
-from discreet.service.api import account_routes, job_routes, member_routes, question_routes
+from discreet.service.api import account_routes, job_routes, member_routes, verb_routes
 from discreet.service.api.error_responses import install, json_response
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
@@ -58,7 +58,7 @@ def create_api(
         redirect_slashes=False,
     )
     app.state.offices = Offices(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings)
-    for routes in (question_routes, job_routes, account_routes, member_routes):
+    for routes in (verb_routes, job_routes, account_routes, member_routes):
         app.include_router(routes.router)
     app.include_router(_open)
     install(app)

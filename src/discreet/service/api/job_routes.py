@@ -12,9 +12,9 @@ from starlette.responses import Response, StreamingResponse
 
 from discreet.errors import DiscreetError
 from discreet.service.api.error_responses import json_response
-from discreet.service.api.question_routes import LOOK_AGAIN
 from discreet.service.api.response_models import JobModel, events_result, job_document, result
 from discreet.service.api.route_access import Call, Looking, SecuredRoute
+from discreet.service.api.verb_routes import LOOK_AGAIN
 from discreet.service.desk import JobStatus
 
 _SILENCE = 30  # looks without news after which a comment keeps the connection open

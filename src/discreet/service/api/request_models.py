@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -25,6 +25,7 @@ from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.argument_kinds import Arg, Kind, covered, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
+from discreet.service.acts.book_acts import MOST_ENTRIES
 from discreet.service.api.exact_json import WrittenFloat
 from discreet.service.caller import ServiceRole
 
@@ -59,6 +60,34 @@ class Model(BaseModel):
     """A body: no field that is not known, nothing coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    no_arguments: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a verb in plain JSON; what was not given is left out."""
+        given = self.model_dump(mode="python", exclude_unset=True, exclude=set(self.no_arguments))
+        made: dict[str, Any] = json.loads(json.dumps(given))  # numbers of no class of our own
+        return made
+
+
+class QueryModel(Model):
+    """What an address asks for after its question mark: texts, of which numbers are read."""
+
+    model_config = ConfigDict(extra="ignore", strict=False, frozen=True)
+
+
+class PageModel(QueryModel):
+    """Which page of a list is asked for.
+
+    Attributes:
+        after: the last entry to leave out: 0, or `next` of the page before.
+        limit: how many at most.
+        account: only of this account.
+    """
+
+    after: Annotated[int, Field(ge=0, le=(1 << 62) - 1)] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES)] = 100
+    account: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] | None = None
 
 
 class LimitsModel(Model):
@@ -86,22 +115,16 @@ Parameters = Annotated[list[Parameter], Field(max_length=1000)] | dict[Name, Par
 
 
 class Request(Model):
-    """What every request for work may have.
+    """What every request for work may have beside its arguments.
 
     Attributes:
         project: whose cap it counts against, too; a key that is bound to one needs none.
         wait: false for a job, which is looked at and followed elsewhere.
     """
 
+    no_arguments: ClassVar[frozenset[str]] = frozenset({"project", "wait"})
     project: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
     wait: bool = True
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the curator's method takes, in plain JSON; what was not given is left out."""
-        given = self.model_dump(mode="python", exclude_unset=True, exclude={"project", "wait"})
-        made: dict[str, Any] = json.loads(json.dumps(given))  # numbers of no class of our own
-        return made
 
 
 class BudgetModel(Model):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import fields, is_dataclass
+from datetime import date
+from fractions import Fraction
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 from discreet.presentation.documents.json_values import Document
+from discreet.privacy import Loss
+from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.answer_forms import ARROW, CSV
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
 
@@ -295,6 +301,9 @@ MODELS: Mapping[str, type[BaseModel]] = {
 }
 """Documents of results by their kind, as far as they have a description."""
 
+_AFTER = {"unlock": BalanceModel, "allot": BalanceModel, "appoint": PersonModel}
+"""What a service tells after an action whose result is nothing."""
+
 
 def job_document(status: JobStatus) -> Document:
     """Returns a job as JSON."""
@@ -313,14 +322,47 @@ def result(model: type[BaseModel], status: int = 200) -> Responses:
     return {status: {"model": model, "description": _sentence(model)}, **_ERRORS}
 
 
-def work_result(model: type[BaseModel], *, forms: bool = False) -> Responses:
-    """Returns the description of a route that does work: a document, perhaps in several forms, or a job."""
-    more: dict[str, Any] = {}
-    if forms:
+def verb_result(verb: Verb) -> Responses:
+    """Returns the description of a verb's route: a document, perhaps in several forms; of work, or a job."""
+    described = result(_AFTER.get(verb.name) or _model(verb))
+    if has_forms(verb):
         binary = {"schema": {"type": "string", "format": "binary"}}
-        more = {"content": {CSV: {"schema": {"type": "string"}}, ARROW: binary}}
-    done: Responses = {200: {"model": model, "description": _sentence(model), **more}}
-    return {**done, 202: {"model": JobModel, "description": "A job that has begun."}, **_ERRORS}
+        described[200]["content"] = {CSV: {"schema": {"type": "string"}}, ARROW: binary}
+    begun = {202: {"model": JobModel, "description": "A job that has begun."}}
+    return described if verb.queue is Queue.LEDGER else described | begun
+
+
+def _model(verb: Verb) -> type[BaseModel]:
+    """Returns the description of a verb's result: the one of its kind, or of a plain result what its type says."""
+    if verb.document:
+        return MODELS[verb.document]
+    told = {"value": verb.result}
+    if is_dataclass(verb.result):
+        hints = get_type_hints(verb.result)
+        told = {each.name: hints[each.name] for each in fields(verb.result)}
+    parts: dict[str, Any] = {name: (_json_type(kind), ...) for name, kind in told.items()}
+    kind: Any = (Literal[verb.name], ...)
+    doc = f"What {verb.name} returns."
+    return create_model(f"{verb.request.__name__}Model", __base__=_Told, __doc__=doc, kind=kind, **parts)
+
+
+def _json_type(kind: Any) -> Any:
+    """Returns a plain type as JSON has it: amounts and days are texts, losses are objects."""
+    if isinstance(kind, type) and issubclass(kind, Loss):
+        return LossModel
+    if isinstance(kind, type) and issubclass(kind, Fraction | date):
+        return str
+    parts = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return Union[tuple(map(_json_type, parts))]  # noqa: UP007 - of parts that are known only here
+    if get_origin(kind) in (tuple, list):
+        return list[_json_type(parts[0])]  # type: ignore[misc]  # likewise
+    return dict[str, Any] if is_dataclass(kind) else kind
+
+
+def has_forms(verb: Verb) -> bool:
+    """Tells whether its result can leave as CSV and Arrow, too."""
+    return verb.document == "answer"
 
 
 def events_result() -> Responses:
@@ -333,8 +375,9 @@ def _sentence(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").partition("\n")[0]
 
 
+_SAME = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorModel"}}}}
 _ERRORS: Responses = {
-    status: {"model": ErrorModel, "description": words}
+    status: {"description": words, **({"model": ErrorModel} if status == 400 else _SAME)}
     for status, words in {
         400: "The request is not usable.",
         401: "No valid key was shown.",

@@ -56,16 +56,18 @@ class Need:
 _OWN, _PEOPLE = Need(permission=Permission.SEE_OWN), Need(permission=Permission.MANAGE_PEOPLE)
 _TABLES, _VERIFY = Need(permission=Permission.SEE_TABLES), Need(permission=Permission.VERIFY)
 
-_ELSEWHERE = ("stream", "budget", "history")  # not over HTTP, or under the names of several routes
+OWN_ROUTES: Mapping[str, str] = {"budget": "list_budgets", "history": "get_history"}
+"""The verbs whose routes are not derived: what a caller may see of the ledger is theirs to decide."""
+
 NEEDS: Mapping[str, Need] = {
     **dict.fromkeys(("list_tables", "get_table"), _TABLES),
     **{
-        verb.name: Need(permission=verb.permission, charges=verb.charges)
+        OWN_ROUTES.get(verb.name, verb.name): Need(permission=verb.permission, charges=verb.charges)
         for verb in VERBS.values()
-        if verb.name not in _ELSEWHERE
+        if "http" in verb.faces
     },
     **dict.fromkeys(("get_job", "follow_job", "cancel_job"), _OWN),
-    **dict.fromkeys(("list_budgets", "get_history", "get_certificate", "list_keys", "rotate_key"), _OWN),
+    **dict.fromkeys(("get_certificate", "list_keys", "rotate_key"), _OWN),
     "get_anchor": _VERIFY,
     **dict.fromkeys(("list_people", "make_person", "disable_person", "make_key", "revoke_key"), _PEOPLE),
 }

@@ -10,7 +10,7 @@ from discreet.curator.served import source_of, table_facts
 from discreet.errors import DeclarationChanged, InvalidParameter
 from discreet.lazy import load
 from discreet.ledger import Caller
-from discreet.presentation.documents.result_documents import RESULTS
+from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.inspection.file_check import WARNING, ColumnCheck, check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
@@ -39,7 +39,7 @@ def perform(curator: Curator, operation: Operation, arguments: Arguments, who: W
 
 def _perform_verb(curator: Curator, verb: Verb, arguments: Arguments, who: Who) -> Document:
     caller = Caller(analyst=who["analyst"], project=who["project"], key=who["key"] if verb.charges else None)
-    return RESULTS[verb.document].write(curator.perform(verb.request.read(arguments), caller))
+    return result_of(verb).write(curator.perform(verb.request.read(arguments), caller))
 
 
 class _Taken:

@@ -14,6 +14,7 @@ from discreet.ledger import Entry
 from discreet.presentation.ledger_view.account_view import burn_down_chart
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.presentation.ledger_view.query_text import asked_text
+from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
 from discreet.service.page.routes.analyst_routes import attachment
@@ -74,27 +75,30 @@ def _act(name: str, work: Callable[[Visit, str], object]) -> PageRoute:
 
 
 def _amend(visit: Visit, account: str) -> None:
-    visit.site.acts.amend(visit.caller, account, needed_amounts(visit), note=visit.text("note"))
+    asked = Amend.of(account=account, budget=needed_amounts(visit), note=visit.text("note"))
+    visit.site.acts.perform(visit.caller, asked)
 
 
 def _renew(visit: Visit, account: str) -> None:
     if visit.text("sure") != "yes":
         raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
-    visit.site.acts.renew(visit.caller, account, amounts(visit) or None, note=visit.text("note"))
+    asked = Renew.of(account=account, budget=amounts(visit) or None, note=visit.text("note"))
+    visit.site.acts.perform(visit.caller, asked)
 
 
 def _unlock(visit: Visit, account: str) -> None:
-    visit.site.acts.unlock(visit.caller, account, note=visit.text("note"))
+    visit.site.acts.perform(visit.caller, Unlock.of(account=account, note=visit.text("note")))
 
 
 def _appoint(visit: Visit, account: str) -> None:
     who, role, cap = visit.text("who"), visit.text("role"), amounts(visit) or None
-    visit.site.acts.appoint(visit.caller, who, role, account=account, cap=cap)
+    visit.site.acts.perform(visit.caller, Appoint.of(who=who, role=role, account=account, cap=cap))
 
 
 def _allot(visit: Visit, account: str) -> None:
     cap, note = needed_amounts(visit), visit.text("note")
-    visit.site.acts.allot(visit.caller, visit.text("project"), account=account, cap=cap, note=note)
+    asked = Allot.of(project=visit.text("project"), account=account, cap=cap, note=note)
+    visit.site.acts.perform(visit.caller, asked)
 
 
 _DONE = {

@@ -1,0 +1,103 @@
+"""The routes of all verbs, derived from `VERBS`: work for the desk, and what concerns the ledger alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+from starlette.routing import compile_path
+
+from discreet.requests.request import arguments
+from discreet.requests.verb_table import VERBS, Queue, Verb
+from discreet.service.api.answer_forms import answer_response, check_accepted
+from discreet.service.api.error_responses import json_response
+from discreet.service.api.request_models import Model, QueryModel, Request, body_of
+from discreet.service.api.response_models import has_forms, job_document, verb_result
+from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
+from discreet.service.caller import Caller
+from discreet.service.desk import OPERATIONS, Document, Operation, Work
+from discreet.service.identity import Identities
+
+LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
+
+router = APIRouter(route_class=SecuredRoute)
+
+
+def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
+    """Adds the route of each verb that HTTP offers, but for those with routes of their own."""
+    for verb in verbs:
+        if "http" in verb.faces and verb.name not in OWN_ROUTES:
+            method, path = verb.route
+            made, tag = (_ledger_endpoint, "ledger") if verb.queue is Queue.LEDGER else (_work_endpoint, "questions")
+            routes.add_api_route(path, made(verb), methods=[method], responses=verb_result(verb), tags=[tag])
+
+
+def _work_endpoint(verb: Verb) -> Callable[..., Any]:
+    """Returns the function behind the route of a verb that workers do."""
+
+    async def endpoint(body: Request, call: Call) -> Response:
+        return await _done(call, OPERATIONS[verb.name], body)
+
+    return _described(endpoint, verb, {"body": body_of(verb.request), "call": Working})
+
+
+def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
+    """Returns the function behind the route of a verb of the ledger; FastAPI runs it in a thread."""
+
+    def endpoint(call: Call, body: Model | None = None, **places: str) -> Response:
+        given = {} if body is None else body.arguments
+        return json_response(call.offices.acts.perform(call.caller, verb.request.read({**given, **places})))
+
+    method, path = verb.route
+    places = compile_path(path)[2]
+    body: Any = body_of(verb.request, base=Model if method == "POST" else QueryModel, without=places)
+    if method != "POST":
+        body = Annotated[body, Query()]
+    asked = {"body": body} if any(each.name not in places for each in arguments(verb.request)) else {}
+    return _described(endpoint, verb, {**dict.fromkeys(places, str), **asked, "call": Looking})
+
+
+def _described(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any]) -> Callable[..., Any]:
+    """Has FastAPI see a function with these arguments; its name is the id of the route in OpenAPI."""
+    made: Any = endpoint
+    made.__name__, made.__doc__ = verb.name, verb.request.__doc__
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in taken.items()]
+    made.__signature__ = Signature(parameters, return_annotation=Response)
+    return endpoint
+
+
+add_routes(VERBS.values(), router)
+
+
+async def _done(call: Call, operation: Operation, body: Request) -> Response:
+    """The outcome of work, or the job that it has become."""
+    work = Work(operation=operation, arguments=body.arguments, key=call.key, project=body.project)
+    if has_forms(VERBS[operation.value]) and body.wait:
+        check_accepted(call.accept)
+    if not body.wait:
+        status = call.offices.desk.begin(call.caller, work)
+        return json_response(job_document(status), 202, {"Location": f"/v1/jobs/{status.id}"})
+    document = await watched(call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller)
+    return answer_response(document, call.accept)
+
+
+async def watched(
+    outcome: Coroutine[Any, Any, Document], identities: Identities, caller: Caller, *, again: float = LOOK_AGAIN
+) -> Document:
+    """Waits for an outcome as long as the key of its caller may be used.
+
+    Raises:
+        NotAuthenticated: as soon as it has ended; what was charged stays charged.
+    """
+    task = asyncio.ensure_future(outcome)
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=again)
+            identities.caller_of_key(caller.credential)
+        return task.result()
+    finally:
+        task.cancel()
