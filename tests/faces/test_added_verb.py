@@ -1,0 +1,55 @@
+"""A verb is one file with its request and handler, and one line of `VERBS`: Python, HTTP, OpenAPI and remote follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faces.added_verb import run_with_the_verb
+
+PROGRAM = """
+import json
+import httpx
+import discreet
+from discreet.errors import InvalidParameter
+from discreet.noise import SeededBits
+from docs.generators.http_routes import route_table
+from tests.remote.served import served
+
+told = {}
+with served(SeededBits(5)) as service:
+    own = service.desk.curator.count_rows(table="visits", epsilon="0.5", analyst="ana")
+    remote = discreet.connect(service.url, key=service.keys["ana"]).count_rows(table="visits", epsilon="0.5")
+    told["equal"] = (own.table, own.rows, own.ends) == (remote.table, remote.rows, remote.ends)
+    told["rows"] = type(remote.rows).__name__, type(remote.cost).__name__
+    shown = {"Authorization": f"Bearer {service.keys['ana']}"}
+    got = httpx.post(f"{service.url}/v1/count-rows", json={"table": "visits", "epsilon": 0.5}, headers=shown)
+    told["http"] = got.status_code, got.json()
+    told["own"] = own.rows, list(own.ends)
+    bad = httpx.post(f"{service.url}/v1/count-rows", json={"table": "visits", "epsilon": -1}, headers=shown)
+    told["bad"] = bad.status_code, bad.json()["name"]
+    told["charges"] = [e.who for e in service.desk.curator.history("visits") if e.kind == "charge"]
+    described = httpx.get(f"{service.url}/v1/openapi.json", headers=shown).json()
+    told["openapi"] = described["paths"]["/v1/count-rows"]["post"]
+    told["model"] = described["components"]["schemas"]["CountRowsModel"]["properties"]
+told["docs"] = [line for line in route_table().splitlines() if "count-rows" in line]
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.ci
+def test_python_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -> None:
+    told = json.loads(run_with_the_verb(tmp_path, PROGRAM))
+    assert told["equal"]
+    assert told["rows"] == ["int", "PureDP"]
+    rows, ends = told["own"]
+    status, document = told["http"]
+    assert (status, document["kind"], document["rows"], document["ends"]) == (200, "count_rows", rows, ends)
+    assert document["cost"]["epsilon"] == "0/1"  # the third of equal requests is free
+    assert told["bad"] == [422, "epsilon"]
+    assert told["charges"] == ["ana"]
+    assert told["openapi"]["operationId"] == "count_rows"
+    assert set(told["model"]) == {"kind", "table", "rows", "ends", "cost"}
+    assert told["docs"] == ["| `POST /v1/count-rows` | who may ask | Count the rows of a table, and pay for it. |"]

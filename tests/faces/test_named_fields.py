@@ -1,0 +1,113 @@
+"""Errors over HTTP and through `discreet.connect` name the field of JSON, or the Python argument, of their caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+import discreet
+from discreet.errors import InvalidParameter
+from discreet.noise import SeededBits
+from discreet.requests.argument_kinds import Kind, covered
+from discreet.requests.request import Argument, arguments
+from discreet.requests.verb_table import VERBS, Queue, Verb
+from tests.faces.test_one_document import GIVEN
+from tests.remote.served import Served, served
+
+BAD: Mapping[Kind, tuple[Any, ...]] = covered(
+    {
+        Kind.SQL: (5, ""),
+        Kind.NAME: (5, ["a"]),
+        Kind.NAMES: (5, [5]),
+        Kind.TEXT: (5, "two\nlines"),
+        Kind.AMOUNT: ("-1", 0, "a", True, [1]),
+        Kind.SHARE: (1, "2", "x", True),
+        Kind.DELTA: (1, "-1", "x"),
+        Kind.PRICE: ("-1", "x"),
+        Kind.COUNT: (0, "5", 1.5),
+        Kind.LIMITS: ("none", {"groups": 0}, 5),
+        Kind.VALUE: ([1], {"a": 1}),
+        Kind.VALUES: ("text", 5, [{"date": "x"}]),
+        Kind.LEARNER: (5, "os.system"),
+        Kind.GENERATOR: (5, "nothing"),
+        Kind.DOMAIN: (5, {"ward": {"most": 3}}),
+        Kind.DOMAINS: (5, {"stays": 5}),
+        Kind.RULES: ("text", 5),
+        Kind.BUDGET: (5, {}, {"epsilon": "-1"}, {"epsilon": 1, "rho": 1}, {"sigma": 1}),
+    },
+    "tests",
+)
+"""Values that no argument of a kind may have, as JSON has them."""
+
+EACH = [verb for verb in VERBS.values() if "http" in verb.faces and verb.route[0] == "POST"]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Served]:
+    with served(SeededBits(11)) as made:
+        yield made
+
+
+def field(argument: Argument) -> str:
+    """What JSON calls an argument."""
+    return "learner" if argument.arg.kind is Kind.LEARNER else argument.name
+
+
+def bad_bodies(verb: Verb) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields a path and a body for each bad value of each field, with the word that an error should name."""
+    good = verb.request.of(**GIVEN[verb.name]).document()
+    for argument in arguments(verb.request):
+        for bad in BAD[argument.arg.kind]:
+            body = {**good, field(argument): [bad] if argument.arg.many else bad}
+            path = verb.route[1]
+            if "{account}" in path:
+                if argument.name == "account":
+                    continue  # an account of the address is a text, whatever it is
+                path = path.format(account=body.pop("account"))
+            yield field(argument), path, body
+    yield (
+        "surprise",
+        path.format(**good),
+        {k: v for k, v in good.items() if f"{{{k}}}" not in verb.route[1]} | {"surprise": 1},
+    )
+
+
+@pytest.mark.parametrize("verb", EACH, ids=lambda verb: verb.name)
+def test_a_problem_names_the_field_of_json(service: Served, verb: Verb) -> None:
+    if not arguments(verb.request):
+        return
+    who = "stella" if verb.queue is Queue.LEDGER else "ana"
+    before, desk = len(service.desk.curator.entries()), service.desk
+    with httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {service.keys[who]}"}) as client:
+        for word, path, body in bad_bodies(verb):
+            got = client.post(path, json=body)
+            told = got.json()
+            assert (got.status_code, told["error"]) == (422, "InvalidParameter"), (word, body, told)
+            assert told["name"].partition(".")[0] == word, (body, told)
+            assert word in told["message"]
+    assert len(desk.curator.entries()) == before
+
+
+@pytest.mark.parametrize("word", ["after", "limit"])
+def test_a_problem_names_the_part_of_an_address(service: Served, word: str) -> None:
+    headers = {"Authorization": f"Bearer {service.keys['ana']}"}
+    for bad in ("-1", "x", "1e3"):
+        got = httpx.get(f"{service.url}/v1/history", params={word: bad}, headers=headers)
+        assert (got.status_code, got.json()["name"].rpartition(".")[2]) == (422, word)
+
+
+@pytest.mark.parametrize("verb", EACH, ids=lambda verb: verb.name)
+def test_an_error_names_the_argument_of_python(service: Served, verb: Verb) -> None:
+    remote = discreet.connect(service.url, key=service.keys["stella" if verb.queue is Queue.LEDGER else "ana"])
+    before = len(service.desk.curator.entries())
+    for argument in arguments(verb.request):
+        for bad in BAD[argument.arg.kind]:
+            value = [bad] if argument.arg.many else bad
+            with pytest.raises(InvalidParameter) as refused:
+                getattr(remote, verb.name)(**{**GIVEN[verb.name], argument.name: value})
+            words = {argument.name, "learner"} if argument.arg.kind is Kind.LEARNER else {argument.name}
+            assert refused.value.name.partition(".")[0] in words, (bad, str(refused.value))
+    assert len(service.desk.curator.entries()) == before
