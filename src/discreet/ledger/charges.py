@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from discreet.accounting.filters import Rule
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict, NotPermitted
+from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import Entry, digest
@@ -365,7 +366,7 @@ def _refusal(
     if capped is not None and state.cap is not None:
         spent, cap, reason = state.spent, state.cap, f"That is the cap of {who!r} on account"
         caps.append(state)
-    hint = f"{reason} {order.account.name!r}. {_advice(now, caps)}"
+    hint = Hint(f"{reason} {order.account.name!r}. {_advice(now, caps)}")
     for rule in rules(cap):
         cost = order.price.of(rule)
         if cost is not None and spent.of(rule) is not None:
@@ -374,15 +375,15 @@ def _refusal(
 
 
 def _advice(now: AccountState, caps: Sequence[Member]) -> str:
-    """What can still be asked: the largest pure question, and everything that was released before."""
+    """What can still be asked, as a template: the largest pure question, and everything that was released before."""
     largest = now.spent.largest_pure(now.budget)
     for capped in caps:
         if capped.cap is not None:
             largest = min(largest, capped.spent.largest_pure(capped.cap))
     if not largest:
         return "Nothing is left for new questions; what was released may be asked again: see history."
-    pure = "" if isinstance(now.budget, PureDP) else " and delta=0"
-    return f"Ask with epsilon={at_most(largest)}{pure}, or ask again what was released: see history."
+    pure = "" if isinstance(now.budget, PureDP) else " and {delta:0}"
+    return f"Ask with {{epsilon:{at_most(largest)}}}{pure}, or ask again what was released: see history."
 
 
 @lru_cache(maxsize=1024)

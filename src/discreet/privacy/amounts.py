@@ -10,6 +10,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, upper
+from discreet.hint_text import Hint
 
 LARGEST_COUNT = 10**18  # of repetitions or of a group; beyond it a number is a slip of the hand
 LONGEST_SUM = 1 << 11  # bits of a denominator; a longer sum is rounded up to SUM_BITS significant bits
@@ -31,7 +32,7 @@ def below_one(**parameter: object) -> Fraction:
     ((name, value),) = parameter.items()
     result = check.not_negative(floats="decimal", **parameter)
     if result >= 1:
-        hint = f"A guarantee with {name}=1 holds for every release, even of the data itself."
+        hint = Hint(f"A guarantee with {{{name}:1}} holds for every release, even of the data itself.")
         raise InvalidParameter(name, value, "< 1", hint)
     return result
 

@@ -21,6 +21,7 @@ from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import UNIT, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
@@ -300,7 +301,8 @@ class Terms:
             InvalidParameter: if epsilon is missing or no amount, or delta is given although the budget is pure.
         """
         if epsilon is None:
-            raise InvalidParameter("epsilon", None, "to be given", "Pass e.g. epsilon=0.1; explain shows its error.")
+            hint = Hint("Pass e.g. {epsilon:0.1}; explain shows its error.")
+            raise InvalidParameter("epsilon", None, "to be given", hint)
         slack = _usual_delta(budget) if delta is None else below_one(delta=delta)
         if slack and isinstance(budget, PureDP):
             raise InvalidParameter("delta", delta, "to be 0: the account's budget is pure", "Leave it out.")

@@ -26,6 +26,7 @@ from discreet.curator.synthesis.declared_domain import (
     whole_domain,
 )
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import Reader, cut_notes, nobodys
 from discreet.measurement.releases.releaser import Releaser
@@ -320,7 +321,7 @@ def generator_of(
             raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
         found = Terms.of(epsilon, delta, budget)
         if not found.delta:
-            hint = "Generators add normal noise: pass delta=1e-9, say. A budget of an epsilon alone cannot pay it."
+            hint = Hint("Generators add normal noise: pass {delta:1e-9}, say. A pure budget cannot pay it.")
             raise InvalidParameter("delta", delta or 0, "to be positive", hint)
         return _KNOWN[given.lower()](epsilon=found.epsilon, delta=found.delta, neighbours=neighbours)
     if type(given) not in _KNOWN.values():

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Column, Question, columns
@@ -147,10 +148,10 @@ def _ten_to(power: int) -> Fraction:
 def _too_little(target: Target, needed: Fraction | None) -> InvalidParameter:
     if needed is None:
         return InvalidParameter("within", str(target.within), "to be possible at some budget", "Pass a larger one.")
-    hint = f"Pass max_epsilon={float(needed):g}, or a larger within. Nothing was spent."
+    hint = Hint(f"Pass {{max_epsilon:{float(needed):g}}}, or a larger {{within}}. Nothing was spent.")
     return InvalidParameter(
         "max_epsilon",
         float(target.max_epsilon),
-        f"to be {float(needed):g}, which within={float(target.within):g} needs",
+        Hint(f"to be {float(needed):g}, which {{within:{float(target.within):g}}} needs"),
         hint,
     )

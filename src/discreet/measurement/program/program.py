@@ -15,6 +15,7 @@ from functools import partial
 from itertools import product
 
 from discreet.errors import UnsupportedQuery
+from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation, needs
 from discreet.measurement.intervals.estimators import Estimator, fitted
 from discreet.measurement.intervals.noise import Noise
@@ -416,7 +417,7 @@ def public_keys(question: Question, schema: TableSchema) -> Keys | None:
 
 def _check_private(delta: Fraction, schema: TableSchema) -> None:
     if not delta:
-        hint = "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8."
+        hint: str = Hint("Declare the keys with keys=..., or ask with a delta, e.g. {delta:1e-8}.")
         if not schema.private_groups:
             hint = "Its account has none: declare the keys with keys=..., or group by something whose values are known."
         raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)

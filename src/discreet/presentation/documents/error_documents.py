@@ -14,6 +14,7 @@ from typing import Any
 
 from discreet import errors
 from discreet.errors import DiscreetError, InternalError
+from discreet.hint_text import Hint
 from discreet.ledger import Remaining
 from discreet.ledger.serialization import NAMES, write_loss
 from discreet.presentation.documents.json_values import (
@@ -40,11 +41,13 @@ _CLASSES: Mapping[str, type[DiscreetError]] = {
 _FIELD = re.compile(r"[a-z][a-z_]*")
 _LONGEST = 120  # characters of a value that is told by its text
 _LARGEST = 10**40  # from here on a whole number is told by its text: printing larger ones can fail
-_OWN = frozenset(("error", "message", "hint", "notes", "request_id"))
+_OWN = frozenset(("error", "message", "hint", "templates", "notes", "request_id"))
 
 
 def error_document(error: BaseException) -> Document:
     """Returns an error: the name of its class as "error", "message", "hint", and the fields of its class.
+
+    Fields that name arguments are spelled as Python does; "templates" has them for faces that spell in their own way.
 
     >>> error_document(errors.UnknownTable("vists", ["visits"]))["hint"]
     "Did you mean 'visits'?"
@@ -54,10 +57,11 @@ def error_document(error: BaseException) -> Document:
     if type(error).__name__ not in _CLASSES or type(error) is InternalError:
         error = InternalError(OUR_FAULT)
     fields = {name: _write(value) for name, value in vars(error).items() if not name.startswith("_")}
+    templates = {name: value.template for name, value in vars(error).items() if isinstance(value, Hint)}
     notes = list(getattr(error, "__notes__", ()))
-    return {"error": type(error).__name__, "message": str(error), "hint": "", **fields} | (
-        {"notes": notes} if notes else {}
-    )
+    more = {"templates": templates, "notes": notes}
+    told = {"error": type(error).__name__, "message": str(error), "hint": "", **fields}
+    return told | {name: value for name, value in more.items() if value}
 
 
 @reader("error")
@@ -74,6 +78,8 @@ def read_error(document: Given) -> DiscreetError:
     for name, value in document.items():
         if name not in _OWN and _FIELD.fullmatch(name):
             error.__dict__[name] = _read(value)
+    for name, template in document.get("templates", {}).items():
+        error.__dict__[str(name)] = Hint(str(template))
     if isinstance(error, errors.MissingExtra):
         error.name, error.msg = document["module"], str(document["message"])  # where the interpreter keeps them
     for note in document.get("notes", ()):

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.requests.question_requests import Explain
 from discreet.service.caller import Caller, Permission
 from discreet.service.desk import OPERATIONS, Desk, Document, Work
 from discreet.service.wire import value_formats
 from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery, CatalogRows
 from discreet.service.wire.protocol_messages import Field
+from discreet.service.wire.question_settings import PROJECT
 from discreet.service.wire.session_parameters import SessionParameters
 from discreet.service.wire.sqlstates import WireError, notice, wire_error
 from discreet.service.wire.statement_kinds import Statement, is_catalog, without_schema
@@ -146,7 +148,7 @@ class QuestionLane:
         return _answered(await self.desk.perform(caller, work))
 
     def _project(self, caller: Caller) -> str:
-        return caller.project or self.parameters.get("discreet.project")
+        return caller.project or self.parameters.get(PROJECT)
 
     async def _catalog(self, sql: str, values: Sequence[Any]) -> CatalogRows:
         caller = self.caller()
@@ -218,7 +220,7 @@ class QuestionLane:
 
     async def _explanation(self, sql: str, values: Sequence[Any]) -> Document:
         """What the desk tells of a question, kept for the same one: clients ask for it again and again."""
-        arguments = self.parameters.arguments()
+        arguments = self.parameters.arguments(Explain)
         caller = self.caller()
         caller.require(OPERATIONS["explain"].permission)
         project = self._project(caller)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.requests.question_requests import Ask
+from discreet.requests.request import Request
+from discreet.service.wire.question_settings import ASKING, KEY, PREFIX, PROJECT, read_setting, settings_of
 from discreet.service.wire.sqlstates import WireError
 from discreet.service.wire.statement_kinds import Statement, Token
 
-OWN = ("epsilon", "delta", "confidence", "within", "max_epsilon", "project", "key")
-"""Settings of questions, after `discreet.`."""
-
-PREFIX = "discreet."
 REMAINING = "discreet.remaining"
 VERSION = "15.0"
 _BANNER = f"PostgreSQL {VERSION} (Discreet: answers with differential privacy)"
@@ -86,20 +85,7 @@ REPORTED += ("server_version", "server_encoding", "integer_datetimes", "is_super
 REPORTED += ("default_transaction_read_only",)
 """Whose values a client is told of at the start, and when they change."""
 
-_CANONICAL = {name.lower(): name for name in (*DEFAULTS, *FIXED)} | {
-    f"{PREFIX}{name}": f"{PREFIX}{name}" for name in OWN
-}
 _LONGEST = 1_000  # characters of a value
-
-
-def _positive(name: str, text: str) -> str:
-    check.positive(**{name: text})  # type: ignore[arg-type]  # no setting is called floats
-    return text
-
-
-def _portion(name: str, text: str) -> str:
-    check.probability(**{name: text})  # type: ignore[arg-type]  # likewise
-    return text
 
 
 def _plain(name: str, text: str) -> str:
@@ -118,15 +104,12 @@ def _among(*known: str) -> Callable[[str, str], str]:
 
 
 _CHECKS: Mapping[str, Callable[[str, str], str]] = {
-    "discreet.epsilon": _positive,
-    "discreet.delta": _portion,
-    "discreet.confidence": _portion,
-    "discreet.within": _positive,
-    "discreet.max_epsilon": _positive,
     "client_encoding": _among("UTF8", "utf8", "unicode", "sql_ascii"),
     "DateStyle": _among("ISO, MDY", "iso", "iso,mdy", "iso,dmy", "iso,ymd", "mdy"),
     "standard_conforming_strings": _among("on", "on", "true", "1", "yes"),
 }
+
+_CANONICAL = {name.lower(): name for name in (*DEFAULTS, *FIXED, *ASKING, PROJECT, KEY)}
 
 
 class SessionParameters:
@@ -165,20 +148,19 @@ class SessionParameters:
         """Returns what catalog queries may know."""
         return {"version": _BANNER} | {name.lower(): self.get(name) for name in (*DEFAULTS, *FIXED)}
 
-    def arguments(self) -> dict[str, str]:
-        """Returns how questions are asked, as `Work` takes it; amounts are exact texts.
+    def arguments(self, request: type[Request[Any]] = Ask) -> dict[str, Any]:
+        """Returns how questions are asked, as `Work` takes it, as far as a request has arguments for it.
 
         Raises:
             WireError: if no epsilon is set: clients send questions on their own, and none may cost anything by itself.
         """
-        found = {name: self.get(PREFIX + name) for name in OWN if name not in ("project", "key")}
-        found = {name: value for name, value in found.items() if value}
-        if not {"epsilon", "within"} & found.keys():
+        if not (self.get("discreet.epsilon") or self.get("discreet.within")):
             hint = (
                 "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
             )
             raise WireError("55000", "No question is asked before discreet.epsilon is set", hint)
-        return found
+        given = {name: self.get(name) for name in ASKING if name in settings_of(request)}
+        return {ASKING[name].name: read_setting(name, text) for name, text in given.items() if text}
 
     # ----------------------------------------------------------------------------------------------------- writing
 
@@ -203,9 +185,9 @@ class SessionParameters:
 
     def use_key(self) -> str | None:
         """Returns the key for the next question, and forgets it."""
-        found = self.get("discreet.key")
+        found = self.get(KEY)
         for place in (self._local, self._values, self._defaults):
-            place.pop("discreet.key", None)
+            place.pop(KEY, None)
         return found or None
 
     # ------------------------------------------------------------------------------------------------ transactions
@@ -216,10 +198,10 @@ class SessionParameters:
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Takes settings back to what they were; a key that was used since is not given back."""
-        key = self._values.get("discreet.key")
-        self._values = {name: value for name, value in kept.items() if name != "discreet.key"}
+        key = self._values.get(KEY)
+        self._values = {name: value for name, value in kept.items() if name != KEY}
         if key is not None:
-            self._values["discreet.key"] = key
+            self._values[KEY] = key
 
     def end_transaction(self) -> None:
         """Forgets what SET LOCAL gave."""
@@ -229,7 +211,7 @@ class SessionParameters:
 def _known(name: str) -> str:
     found = _CANONICAL.get(name.lower())
     if found is None:
-        own = ", ".join(f"{PREFIX}{each}" for each in OWN)
+        own = ", ".join((*ASKING, PROJECT, KEY))
         raise WireError("42704", f"There is no setting {name[:60]!r}", f"Settings of questions are {own}.")
     return found
 
@@ -239,6 +221,9 @@ def _checked(name: str, value: str) -> str:
         raise WireError("22023", f"The value of {name} is too long")
     if not value and name.startswith(PREFIX):
         return ""
+    if name in ASKING:
+        read_setting(name, value)
+        return value
     return _CHECKS.get(name, _plain)(name, value)
 
 
@@ -306,8 +291,3 @@ _PHRASES = {
     "TIME ZONE": "TimeZone",
     "SESSION AUTHORIZATION": "session_authorization",
 }
-
-
-def amount(text: str) -> Fraction:
-    """Returns an exact amount."""
-    return check.rational(amount=text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from discreet import errors
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, explained
+from discreet.service.wire.question_settings import WIRE
 
 SQLSTATES: dict[type[BaseException], str] = {
     errors.InvalidParameter: "22023",  # invalid_parameter_value
@@ -70,9 +71,8 @@ def wire_error(error: BaseException, text: str = "", *, before: int = 0) -> Wire
         return error
     if not isinstance(error, DiscreetError) or isinstance(error, errors.InternalError):
         return WireError("XX000", _FAULT)
-    position, hint = getattr(error, "position", None), str(getattr(error, "hint", ""))
-    where = f" (line {position[0]}, column {position[1]})" if position else ""
-    message = str(error).removesuffix(where).removesuffix(hint).strip()
+    position, told = getattr(error, "position", None), explained(error, WIRE)
+    message, hint = told[type(error).__name__], told.get("Hint", "")
     place = None if position is None else _place(text[before:], position)
     fatal = isinstance(error, errors.NotAuthenticated)
     return WireError(sqlstate(error), message, hint, place=None if place is None else place + before, fatal=fatal)
