@@ -153,12 +153,18 @@ _BUDGET = {"epsilon": "1000", "delta": "0.0001"}
 
 
 def _forms(about: Targets) -> dict[str, list[dict[str, Any]]]:
-    asked = [{"question": each, "epsilon": "0.75", "delta": "1e-7"} for each in QUESTIONS]
+    asked = [{"sql": each, "epsilon": "0.75", "delta": "1e-7"} for each in QUESTIONS]
     return {
         "/explain": asked,
         "/ask": asked,
         "/rehearse": asked[:2],
-        "/choose-epsilon": [{"question": COUNT, "candidates": "0.1, 1"}],
+        "/choose-epsilon": [{"sql": COUNT, "candidates": "0.1, 1"}],
+        "/ask-many": [{"questions": "\n\n".join(QUESTIONS[:2]), "epsilon": "0.5"}],
+        "/profile": [{"table": "visits", "epsilon": "1", "columns": "age"}],
+        "/synthesize": [{**_MADE, "rows": "20"}],
+        "/synthesize/price": [_MADE],
+        "/synthesize-tables": [{**_LINKED, "rows": "20"}],
+        "/synthesize-tables/price": [_LINKED],
         "/attack": [{"table": "visits", "columns": ["age", "ward"]}],
         "/accounts/{account}/amend": [_BUDGET],
         "/accounts/{account}/renew": [{**_BUDGET, "sure": "yes"}],
@@ -186,7 +192,13 @@ UNPAID = {"page GET /protect/declare": Permission.PROTECT, "page POST /attack": 
 
 def page_cells(about: Targets) -> Iterator[Cell]:
     """Yields a cell for each route of the page."""
-    places = {"{account}": "visits", "{name}": "visits", "{number:int}": "1", "{sequence:int}": str(about.sequence)}
+    places = {
+        "{account}": "visits",
+        "{name}": "visits",
+        "{number:int}": "1",
+        "{place:int}": "1",
+        "{sequence:int}": str(about.sequence),
+    }
     forms = _forms(about)
     for route in ROUTES:
         path = route.path

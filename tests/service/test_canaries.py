@@ -61,7 +61,7 @@ async def drive(made: Whole) -> None:
             for path in ("/v1/ask", "/v1/explain"):
                 await made.call(ANALYST, "POST", path, json=asked, headers={"idempotency-key": CANARY})
             for path in ("/ask", "/explain", "/rehearse"):
-                await made.visit(browser, "POST", path, data={"question": sql, "epsilon": "0.1"})
+                await made.visit(browser, "POST", path, data={"sql": sql, "epsilon": "0.1"})
             if failing is None:  # what is none of ours ends a connection
                 await connection.send(sql)
                 await connection.send(f"EXPLAIN {sql}")

@@ -132,7 +132,7 @@ def form(path: str = "/ask", sent: dict[str, Any] | None = None, role: ServiceRo
     """A form from a browser that is signed in, with other headers than it should have."""
     given = {name.replace("_", "-"): value for name, value in how.items()}
     return lambda made: made.visit(
-        made.browser(role), "POST", path, data=sent or {"question": COUNT, "epsilon": "0.1"}, headers=given
+        made.browser(role), "POST", path, data=sent or {"sql": COUNT, "epsilon": "0.1"}, headers=given
     )
 
 
@@ -143,7 +143,7 @@ async def large_form(made: Whole) -> Any:
 async def other_token(made: Whole) -> Any:
     browser, other = made.browser(ANALYST), made.browser(STEWARD)
     browser.csrf = other.csrf
-    return await made.visit(browser, "POST", "/ask", data={"question": COUNT, "epsilon": "0.1"})
+    return await made.visit(browser, "POST", "/ask", data={"sql": COUNT, "epsilon": "0.1"})
 
 
 async def link_again(made: Whole) -> Any:

@@ -135,6 +135,11 @@ def _name(name: str, value: object, arg: Arg) -> str:
     return check.instance(str, **{name: text})
 
 
+def _generator(name: str, value: object, arg: Arg) -> Any:
+    """A generator, or the name of one in whatever letters."""
+    return _name(name, value.lower(), arg) if isinstance(value, str) else value
+
+
 def _names(name: str, value: object, _: Arg) -> tuple[str, ...]:
     listed = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (value,)
     return tuple(check.instance(str, **{name: one}) for one in listed)
@@ -237,7 +242,7 @@ _READ = covered(
         Kind.VALUE: _value,
         Kind.VALUES: _values,
         Kind.LEARNER: lambda _, value, __: read_learner(value),
-        Kind.GENERATOR: lambda _, value, __: value,
+        Kind.GENERATOR: _generator,
         Kind.DOMAIN: lambda name, value, _: read_domain(name, value),
         Kind.DOMAINS: lambda name, value, _: read_domains(name, value),
         Kind.RULES: _rules,

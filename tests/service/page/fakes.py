@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,17 +16,18 @@ from discreet.curator import Curator
 from discreet.demo import clinic
 from discreet.errors import UnknownJob
 from discreet.noise import SeededBits
-from discreet.presentation.documents import answer_document, choices_document, explanation_document
 from discreet.presentation.inspection.file_check import check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import OPERATIONS, Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, Work
 from discreet.service.identity import Identities, RateLimits
-from discreet.service.page import create_page
+from discreet.service.page import VERB_PAGES, create_page
 from discreet.service.page.browser_guard import BrowserGuard
+from discreet.service.page.routes.verb_routes import VerbPage
 from discreet.service.settings import Settings
+from discreet.service.worker import operations
 
 HOST = "localhost:8642"
 ORIGIN = f"http://{HOST}"
@@ -52,21 +53,16 @@ class FakeDesk:
         return self._perform(caller, work, dict(work.arguments))
 
     def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:
-        question, curator = given.pop("sql", ""), self.curator
-        who: dict[str, Any] = {"analyst": caller.name}
-        work_for: dict[str, Any] = {**who, "project": work.project}
-        doing: dict[Operation, Callable[[], Document]] = {
-            OPERATIONS["ask"]: lambda: answer_document(
-                self.curator.ask(question, key=work.key, **work_for, **given), receipt=self._receipt(caller)
-            ),
-            OPERATIONS["explain"]: lambda: explanation_document(curator.explain(question, **work_for, **given)),
-            OPERATIONS["rehearse"]: lambda: answer_document(curator.rehearse(question, **who, **given)),
-            OPERATIONS["choose_epsilon"]: lambda: choices_document(curator.choose_epsilon(question, **who, **given)),
-            OPERATIONS["inspect"]: lambda: _inspected(given["path"]),
-            OPERATIONS["protect"]: lambda: self._protect(given),
-            OPERATIONS["attack"]: lambda: self._attack(given),
+        own: dict[str, Callable[[], Document]] = {
+            "inspect": lambda: _inspected(given["path"]),
+            "protect": lambda: self._protect(given),
+            "attack": lambda: self._attack(given),
         }
-        return doing[work.operation]()
+        if work.operation.value in own:
+            return own[work.operation.value]()
+        who = {"analyst": caller.name, "project": work.project, "key": work.key}
+        found = operations.perform(self.curator, work.operation, given, who)
+        return {**found, "receipt": self._receipt(caller)} if work.operation is OPERATIONS["ask"] else found
 
     def _attack(self, given: dict[str, Any]) -> Document:
         found = uniqueness(self.sources[given["table"]], given["columns"])
@@ -200,7 +196,9 @@ PEOPLE = {
 
 
 @contextmanager
-def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Clinic]:
+def clinic_at(
+    folder: Path, patients: int = 60, pages: Sequence[VerbPage] = VERB_PAGES, **settings: Any
+) -> Iterator[Clinic]:
     """Opens a page on a clinic of so many patients."""
     roots, uploads = folder / "data", folder / "uploads"
     roots.mkdir()
@@ -231,7 +229,8 @@ def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Cli
     curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=2, delta="1e-6"))
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
     acts = Acts(curator._book, identities)
-    app = create_page(desk, identities, acts, RateLimits(identities, requests_per_minute=10_000), used)
+    limits = RateLimits(identities, requests_per_minute=10_000)
+    app = create_page(desk, identities, acts, limits, used, pages=pages)
     try:
         yield Clinic(folder, used, curator, desk, identities, acts, app)
     finally:

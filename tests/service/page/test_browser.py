@@ -88,7 +88,9 @@ def test_an_analyst_asks(browser: Browser, clinic: Clinic, origin: str) -> None:
 def test_budgets_are_compared_and_one_signs_out(browser: Browser, clinic: Clinic, origin: str) -> None:
     window = Window(browser, clinic, origin, "ana", viewport=WIDE)
     page = window.open("/choose-epsilon")
-    page.get_by_role("button", name="Compare").click()
+    page.locator(".cm-content").click()
+    page.keyboard.insert_text("SELECT COUNT(*) AS n FROM visits")
+    page.get_by_role("button", name="Choose epsilon").click()
     expect(page.locator(".chart svg")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

@@ -17,6 +17,7 @@ _PLACES = {
     "{name}": "visits",
     "{account}": "patients",
     "{number:int}": "1",
+    "{place:int}": "1",
     "{sequence:int}": "1",
 }
 
@@ -54,7 +55,7 @@ def test_a_host_is_a_name_and_perhaps_a_port() -> None:
 def test_forms_of_other_origins_are_refused(clinic: Clinic, origin: str | None) -> None:
     ana = clinic.browser("ana")
     headers = {} if origin is None else {"origin": origin}
-    data = {"csrf": ana.csrf, "question": QUESTION, "epsilon": "0.1"}
+    data = {"csrf": ana.csrf, "sql": QUESTION, "epsilon": "0.1"}
     assert ana.send("POST", "/ask", data=data, headers=headers).status_code == 403
     link = clinic.identities.make_link(clinic.identities.local, "ana")
     assert Browser(clinic).send("POST", "/sign-in", data={"token": link}, headers=headers).status_code == 403
@@ -73,7 +74,7 @@ def test_a_form_needs_its_sessions_token(clinic: Clinic, route: PageRoute) -> No
         if route.streams:
             response = sue.upload("x.csv", b"a\n1\n", csrf=token)
         else:
-            response = sue.post(address(route), {"csrf": token, "question": QUESTION, "name": "cid", "role": "analyst"})
+            response = sue.post(address(route), {"csrf": token, "sql": QUESTION, "name": "cid", "role": "analyst"})
         assert response.status_code == 403
         assert "token is not this session" in response.text
     assert not clinic.desk.done
@@ -123,7 +124,7 @@ def test_secrets_and_answers_are_kept_by_no_cache(clinic: Clinic) -> None:
     sue, ana = clinic.browser("sue"), clinic.browser("ana")
     secret = sue.post("/keys", {"name": "ana"})
     assert re.search("dk_[0-9a-f]", secret.text)
-    asked = ana.htmx("/ask", {"question": QUESTION, "epsilon": "0.1"})
+    asked = ana.htmx("/ask", {"sql": QUESTION, "epsilon": "0.1"})
     for response in (
         secret,
         sue.post("/people/link", {"name": "ana"}),
@@ -148,7 +149,7 @@ def test_pages_hold_no_inline_script_or_style(shared: Clinic) -> None:
 
 def test_ten_megabytes_of_question_are_refused(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    response = ana.htmx("/explain", {"question": "S" * (10 * MOST_FORM)})
+    response = ana.htmx("/explain", {"sql": "S" * (10 * MOST_FORM)})
     assert response.status_code == 422
     assert len(response.text) < 2000
     assert not clinic.desk.done
@@ -156,7 +157,7 @@ def test_ten_megabytes_of_question_are_refused(clinic: Clinic) -> None:
 
 def test_a_client_cannot_say_who_asks(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    ana.htmx("/ask", {"question": QUESTION, "epsilon": "0.1", "analyst": "owner", "owner": "ben"})
+    ana.htmx("/ask", {"sql": QUESTION, "epsilon": "0.1", "analyst": "owner", "owner": "ben"})
     ((caller, work),) = clinic.desk.done
     assert caller.name == "ana"
     assert set(work.arguments) == {"sql", "epsilon"}
@@ -166,7 +167,7 @@ def test_a_project_of_a_key_is_not_overruled(clinic: Clinic) -> None:
     _, text = clinic.identities.make_key(clinic.identities.local, "ana", project="thesis")
     ana = Browser(clinic)
     assert ana.send("POST", "/sign-in", data={"key": text}, headers={"origin": ORIGIN}).status_code == 303
-    ana.htmx("/explain", {"question": QUESTION, "project": "other"})
+    ana.htmx("/explain", {"sql": QUESTION, "project": "other"})
     assert clinic.desk.done[-1][1].project == "thesis"
 
 

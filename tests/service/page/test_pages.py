@@ -53,8 +53,8 @@ def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
             seen += "&lt;script&gt;alert(1)" in text
     assert seen >= 6  # where such names are shown, they are shown as text
     for path in ("/explain", "/ask", "/rehearse", "/choose-epsilon"):
-        assert harmless(sue.htmx(path, {"question": HOSTILE, "candidates": HOSTILE}).text)
-        assert harmless(sue.post(path, {"question": HOSTILE, "epsilon": HOSTILE}).text)
+        assert harmless(sue.htmx(path, {"sql": HOSTILE, "candidates": HOSTILE}).text)
+        assert harmless(sue.post(path, {"sql": HOSTILE, "epsilon": HOSTILE}).text)
     for path in (
         "/people",
         "/people/link",
@@ -95,7 +95,7 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
     }
     ana = clinic.browser("ana")
     clinic.desk.given = document
-    text = ana.htmx("/ask", {"question": BY_WARD, "epsilon": "0.1"}).text
+    text = ana.htmx("/ask", {"sql": BY_WARD, "epsilon": "0.1"}).text
     assert harmless(text)
     assert "&lt;script&gt;" in text
     assert "\\x1b[31m" in text
@@ -103,37 +103,37 @@ def test_answers_of_hostile_rows_are_text(clinic: Clinic) -> None:
 
 def test_a_question_is_explained_for_nothing_and_asked_once(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    told = ana.htmx("/explain", {"question": BY_WARD, "epsilon": "0.5"}).text
+    told = ana.htmx("/explain", {"sql": BY_WARD, "epsilon": "0.5"}).text
     assert "epsilon=0.5" in told
     assert "Error of mean" in told
     assert not [entry for entry in clinic.curator.entries() if entry.kind == "charge"]
-    form = {"question": BY_WARD, "epsilon": "0.5", "key": "k" * 32}
+    form = {"sql": BY_WARD, "epsilon": "0.5", "key": "k" * 32}
     first, again = ana.htmx("/ask", form), ana.htmx("/ask", form)
     assert first.status_code == again.status_code == 200
     assert len([entry for entry in clinic.curator.entries() if entry.kind == "charge"]) == 1
     assert "cardiology" in first.text
     assert "data-spec=" in first.text
     assert "Certificate" in first.text
-    assert "Free." in ana.htmx("/explain", {"question": BY_WARD, "epsilon": "0.5"}).text
+    assert "Free." in ana.htmx("/explain", {"sql": BY_WARD, "epsilon": "0.5"}).text
     assert "cardiology" in ana.post("/ask", form).text  # without scripts the whole page comes
 
 
 def test_drafts_are_no_failures(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
     for draft in ("", "SEL", "SELECT * FROM visits", "SELECT COUNT(*) FROM nothing"):
-        assert ana.htmx("/explain", {"question": draft, "epsilon": "0.1"}).status_code == 200
-    assert "Did you mean" in ana.htmx("/explain", {"question": "SELECT COUNT(*) FROM visit"}).text
+        assert ana.htmx("/explain", {"sql": draft, "epsilon": "0.1"}).status_code == 200
+    assert "Did you mean" in ana.htmx("/explain", {"sql": "SELECT COUNT(*) FROM visit"}).text
 
 
 def test_a_failed_question_says_its_fixed_sentence(clinic: Clinic) -> None:
     clinic.desk.failing = QueryFailed()
-    text = clinic.browser("ana").htmx("/ask", {"question": BY_WARD, "epsilon": "0.1"}).text
+    text = clinic.browser("ana").htmx("/ask", {"sql": BY_WARD, "epsilon": "0.1"}).text
     assert str(QueryFailed()) in text
 
 
 def test_an_answer_is_exported_to_its_own_analyst(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    ana.htmx("/ask", {"question": BY_WARD, "epsilon": "0.5"})
+    ana.htmx("/ask", {"sql": BY_WARD, "epsilon": "0.5"})
     rows = list(csv.reader(io.StringIO(ana.get("/answers/1.csv").text)))
     assert rows[0] == ["ward", "n", "n_low", "n_high", "mean", "mean_low", "mean_high"]
     assert len(rows) == 5
@@ -154,7 +154,7 @@ def test_few_answers_are_kept() -> None:
 
 def test_a_certificate_tells_what_was_promised(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    ana.htmx("/ask", {"question": BY_WARD, "epsilon": "0.5"})
+    ana.htmx("/ask", {"sql": BY_WARD, "epsilon": "0.5"})
     (charge,) = [entry for entry in clinic.curator.entries() if entry.kind == "charge"]
     shown = ana.get(f"/certificates/{charge.sequence}")
     assert "For any two databases" in shown.text
@@ -186,7 +186,7 @@ def test_history_is_paged_and_ones_own(clinic: Clinic) -> None:
 
 def test_the_burn_down_follows_the_charges(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
-    ana.htmx("/ask", {"question": BY_WARD, "epsilon": "0.5"})
+    ana.htmx("/ask", {"sql": BY_WARD, "epsilon": "0.5"})
     text = ana.get("/budget").text
     spec = json.loads(re.search(r'data-spec="([^"]*)"', text)[1].replace("&#34;", '"'))  # type: ignore[index]  # it is there
     assert [value["left"] for value in spec["data"]["values"]] == [1, 0.75, 0.75]  # and on to the present
@@ -245,9 +245,9 @@ def test_the_lab_is_for_the_stewards_eyes(clinic: Clinic) -> None:
     assert "For your eyes only" in found.text
     assert "data-spec" in found.text
     assert clinic.desk.done[-1][1].operation is OPERATIONS["attack"]
-    compared = sue.post("/choose-epsilon", {"question": "SELECT COUNT(*) AS n FROM visits", "candidates": "0.1, 1"})
+    compared = sue.post("/choose-epsilon", {"sql": "SELECT COUNT(*) AS n FROM visits", "candidates": "0.1, 1"})
     assert compared.text.count("<strong") >= 2
-    assert sue.post("/choose-epsilon", {"question": "SELECT 1", "candidates": "x"}).status_code == 422
+    assert sue.post("/choose-epsilon", {"sql": "SELECT 1", "candidates": "x"}).status_code == 422
 
 
 def test_assets_are_a_fixed_list(shared: Clinic) -> None:

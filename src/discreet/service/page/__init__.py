@@ -6,7 +6,7 @@ make it, `routes` has the pages, and templates and scripts lie beside them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.requests.verb_table import VERBS
 from discreet.service.acts import Acts
 from discreet.service.caller import Permission
 from discreet.service.desk import Desk
@@ -29,6 +30,7 @@ from discreet.service.page.routes import (
     protect_routes,
     provider_sign_in,
     sign_in,
+    verb_routes,
 )
 from discreet.service.page.visit import PageRoute, Site, rendered
 from discreet.service.settings import Settings
@@ -40,12 +42,13 @@ NAVIGATION = (
     ("Accounts", "/overview", Permission.SEE_ALL),
     ("People", "/people", Permission.MANAGE_PEOPLE),
     ("Protect", "/protect", Permission.PROTECT),
-    ("Choose epsilon", "/choose-epsilon", Permission.PLAN),
     ("Attack lab", "/attack", Permission.ATTACK),
     ("History", "/history", Permission.SEE_OWN),
     ("Verify", "/verify", Permission.VERIFY),
 )
-ROUTES: tuple[PageRoute, ...] = (
+"""The pages that are made by hand; those of verbs follow the first of them."""
+
+OWN: tuple[PageRoute, ...] = (
     *analyst_routes.ROUTES,
     *book_routes.ROUTES,
     *people_routes.ROUTES,
@@ -53,14 +56,25 @@ ROUTES: tuple[PageRoute, ...] = (
     *lab_routes.ROUTES,
     PageRoute(method="POST", path="/sign-out", permission=Permission.SEE_TABLES, handler=sign_in.sign_out),
 )
-"""All pages that need somebody signed in, each with the permission it needs."""
+"""All pages that are made by hand and need somebody signed in, each with the permission it needs."""
+
+VERB_PAGES = verb_routes.pages_of(VERBS.values(), {verb for route in OWN for verb in route.verbs})
+ROUTES: tuple[PageRoute, ...] = (*OWN, *(route for page in VERB_PAGES for route in page.routes))
 
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 _KEPT = "public, max-age=31536000, immutable"
 """Of assets: their addresses change with their content."""
 
 
-def create_page(desk: Desk, identities: Identities, acts: Acts, limits: RateLimits, settings: Settings) -> BrowserGuard:
+def create_page(
+    desk: Desk,
+    identities: Identities,
+    acts: Acts,
+    limits: RateLimits,
+    settings: Settings,
+    *,
+    pages: Sequence[verb_routes.VerbPage] = VERB_PAGES,
+) -> BrowserGuard:
     """Returns the page as an application to be mounted at the root of a server.
 
     Args:
@@ -69,19 +83,22 @@ def create_page(desk: Desk, identities: Identities, acts: Acts, limits: RateLimi
         acts: read the book, and are stewards' acts, for callers.
         limits: count requests.
         settings: of the service.
+        pages: those of verbs.
     """
     templates = environment()
-    templates.globals |= {"navigation": NAVIGATION, "provider": ""}
+    navigation = (*NAVIGATION[:1], *verb_routes.navigation_of(pages), *NAVIGATION[1:])
+    templates.globals |= {"navigation": navigation, "provider": ""}
     site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
-    routes = [Route(each.path, _endpoint(site, each), methods=[each.method]) for each in ROUTES]
+    signed_in = (*OWN, *(route for page in pages for route in page.routes))
+    routes = [Route(each.path, _endpoint(site, each), methods=[each.method]) for each in signed_in]
     routes += [
         Route("/sign-in", _open(site, sign_in.show_sign_in), methods=["GET"]),
         Route("/sign-in", _open(site, sign_in.sign_in), methods=["POST"]),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
     routes += _provider_routes(site)
-    pages = Starlette(routes=routes, exception_handlers={HTTPException: _missing(site)})
-    return BrowserGuard(pages, settings)
+    application = Starlette(routes=routes, exception_handlers={HTTPException: _missing(site)})
+    return BrowserGuard(application, settings)
 
 
 def _provider_routes(site: Site) -> list[Route]:

@@ -11,7 +11,6 @@ from discreet.curator.asking.answer import Answer
 from discreet.presentation.documents import read_answer
 from discreet.report import answers
 from discreet.report.charts import Spec
-from discreet.report.csv_text import csv_text
 from discreet.report.display import measured, on_a_scale, percent, plain
 from discreet.report.html import Html
 from discreet.service.desk import Document
@@ -103,13 +102,3 @@ def _chart(answer: Answer, records: list[dict[str, Any]], shape: answers.Shape) 
 def _facts(answer: Answer) -> dict[str, str]:
     cost = "nothing: a stored answer, given again" if answer.replayed else str(answer.cost)
     return {"Cost": cost, "Remaining": str(answer.remaining), "Intervals are about": answer.scope}
-
-
-def as_csv(document: Document) -> str:
-    """Returns the rows of an answer as CSV that no spreadsheet computes.
-
-    >>> as_csv({"columns": [{"name": "ward"}, {"name": "n"}], "rows": [["=1+1", 2], [None, 3]]}).splitlines()
-    ['ward,n', "'=1+1,2", ',3']
-    """
-    names = [column["name"] for column in document["columns"]]
-    return csv_text(names, [dict(zip(names, row, strict=True)) for row in document["rows"]])

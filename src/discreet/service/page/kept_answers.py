@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from discreet.service.desk import Document
+from discreet.service.page.document_view import tables_of
 
 MOST = 512
 """Answers of everybody; the oldest go first."""
@@ -20,10 +21,15 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """An answer and what was asked."""
+    """A result and what was asked."""
 
     question: str
     document: Document
+
+    @property
+    def cells(self) -> int:
+        """How many values its tables have."""
+        return sum(len(table.rows) * len(table.headings) for table in tables_of(self.document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class KeptAnswers:
 
     def add(self, who: str, answer: Kept) -> int:
         """Keeps an answer, and returns its number; 0 if it is too large to be kept."""
-        if len(answer.document.get("rows", ())) * len(answer.document.get("columns", ())) > MOST_CELLS:
+        if answer.cells > MOST_CELLS:
             return 0
         number = next(self._numbers)
         self._kept[who, number] = answer

@@ -13,6 +13,7 @@ from discreet.presentation import template_environment
 from discreet.report.display import percent
 from discreet.report.render import Scheme, config
 from discreet.service.caller import Permission
+from discreet.service.page.request_forms import in_words
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg")
@@ -22,7 +23,7 @@ ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg"
 def environment() -> Environment:
     """Returns the environment of all pages, with the templates that reports share."""
     made = template_environment.environment("discreet.service.page")
-    made.filters |= {"first_question": first_question, "confidence": confidence}
+    made.filters |= {"first_question": first_question, "confidence": confidence, "in_words": in_words}
     made.globals |= {
         "asset": asset_address,
         "may": Permission,

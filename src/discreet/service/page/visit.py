@@ -23,11 +23,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
 from discreet.service.acts import Acts
+from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
 from discreet.service.desk import Desk, Document, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.kept_answers import KeptAnswers
+from discreet.service.page.request_forms import in_words
 from discreet.service.settings import Settings
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
@@ -98,14 +100,13 @@ class Visit:
         """Returns a part of the address's query."""
         return self.request.query_params.get(name, default).strip()
 
-    async def perform(self, operation: Operation, key: str | None = None, **arguments: Any) -> Document:
-        """Has work done for whoever visits; arguments that are None are left out."""
+    async def perform(self, operation: Operation, arguments: Mapping[str, Any], key: str | None = None) -> Document:
+        """Has work done for whoever visits."""
         self.caller.require(operation.permission)
         if operation.charges:
             self.site.limits.admit(self.caller, charging=True)
-        given = {name: value for name, value in arguments.items() if value is not None}
         project = self.caller.project or self.text("project")
-        work = Work(operation=operation, arguments=given, key=key, project=project)
+        work = Work(operation=operation, arguments=arguments, key=key, project=project)
         try:
             return await self.site.desk.perform(self.caller, work)
         except DiscreetError as error:
@@ -119,12 +120,18 @@ Handler = Callable[[Visit], Awaitable[Response] | Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRoute:
-    """A page: its address, its method, what it needs and who answers; `streams` if it reads the body itself."""
+    """A page: its address, its method, what it needs and who answers.
+
+    Attributes:
+        verbs: the names of those that it offers; each of the others has a page that is made of its request.
+        streams: whether it reads the body itself.
+    """
 
     method: str
     path: str
     permission: Permission
     handler: Handler
+    verbs: tuple[str, ...] = ()
     streams: bool = False
 
     async def answer(self, site: Site, request: Request) -> Response:
@@ -224,7 +231,7 @@ def note_refusal(request: Request, error: DiscreetError) -> None:
 def refused(visit: Visit, error: DiscreetError) -> Response:
     """Returns an error as a page, or as a piece of one; our faults are written down, and not told."""
     own = isinstance(error, InternalError)
-    shown = OUR_FAULT if own else str(error)
+    shown = OUR_FAULT if own else in_words(error)
     kind, status = type(error).__name__, status_of(error)
     note_refusal(visit.request, error)
     if own:
@@ -236,27 +243,3 @@ def refused(visit: Visit, error: DiscreetError) -> Response:
     if wait:
         response.headers["retry-after"] = str(wait)
     return response
-
-
-_STATUS = {
-    "NotAuthenticated": 401,
-    "InsufficientBudget": 402,
-    "NotPermitted": 403,
-    "UnknownTable": 404,
-    "UnknownJob": 404,
-    "UnknownEntry": 404,
-    "KeyConflict": 409,
-    "RunsUsedUp": 409,
-    "AccountLocked": 423,
-    "TooManyRequests": 429,
-    "QueryFailed": 503,
-    "LedgerError": 503,
-    "LedgerTampered": 503,
-    "ServiceUnavailable": 503,
-    "InternalError": 500,
-}
-
-
-def status_of(error: DiscreetError) -> int:
-    """Returns the HTTP status of an error: of its own class, or of the nearest above it; else it is a bad request."""
-    return next((_STATUS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STATUS), 422)

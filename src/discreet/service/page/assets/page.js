@@ -36,21 +36,22 @@ function schemaOf(form) {
   );
 }
 
-function edit(form) {
-  const area = form.querySelector("textarea[name=question]");
-  const host = form.querySelector(".editor");
-  if (!area || !host || !window.DiscreetEditor) return;
+function edit(part) {
+  const area = part.querySelector("textarea");
+  const host = part.querySelector(".editor");
+  const form = part.closest("form[data-schema]");
+  if (!form || !window.DiscreetEditor) return;
   const label = document.querySelector(`label[for="${area.id}"]`);
   const view = DiscreetEditor.mount(host, {
     text: area.value,
     schema: schemaOf(form),
-    label: label ? label.textContent : "Question",
+    label: label ? label.textContent : "SQL query",
     description: "SQL editor. Control and Enter asks. Escape, then Tab, leaves it.",
     change: (text) => {
       area.value = text;
       area.dispatchEvent(new Event("input", { bubbles: true }));
     },
-    submit: () => form.querySelector("button[data-asks]").click(),
+    submit: () => form.querySelector("button[data-asks], button.main").click(),
   });
   area.hidden = true;
   label?.addEventListener("click", () => view.focus());
@@ -82,7 +83,7 @@ function once(event) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll("form[data-schema]").forEach(edit);
+  document.querySelectorAll(".query").forEach(edit);
   drawAll(document);
   document.addEventListener("click", copied);
   document.addEventListener("submit", once);

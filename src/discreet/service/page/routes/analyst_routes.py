@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from starlette.responses import Response
 
-from discreet.errors import (
-    DiscreetError,
-    InvalidParameter,
-    QueryFailed,
-    TooManyRequests,
-    UnknownTable,
-    UnsupportedQuery,
-)
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, TooManyRequests, UnknownTable
 from discreet.noise.tokens import token
+from discreet.requests.question_requests import Ask
+from discreet.requests.verb_table import VERBS, Verb
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS, Document, Operation
-from discreet.service.page.answer_view import answer_view, as_csv
+from discreet.service.desk import OPERATIONS, Document
+from discreet.service.page.document_view import Outcome, outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
-from discreet.service.page.visit import PageRoute, Visit, status_of, to
+from discreet.service.page.request_forms import form_of, read_form
+from discreet.service.page.routes.verb_routes import draft, keep, whose
+from discreet.service.page.visit import PageRoute, Visit, note_refusal, status_of, to
 
 FIRST = "0.1"
 """The epsilon that the form begins with."""
@@ -52,36 +48,21 @@ async def table(visit: Visit) -> Response:
 
 async def editor(visit: Visit) -> Response:
     """Shows the form in which questions are written."""
+    return _editor(visit, None, sql=visit.asked("sql")[:MOST_DRAFT])
+
+
+def _editor(visit: Visit, outcome: Outcome | None, **usual: str) -> Response:
     tables = visit.site.desk.tables(visit.caller)
-    return visit.page("ask.html", **_draft(visit, tables, visit.asked("question")), answer=None, outcome=None)
-
-
-def _draft(visit: Visit, tables: list[Document], question: str) -> dict[str, Any]:
-    schema = {one["name"]: [{"name": c["name"], "type": c["type"]} for c in one["columns"]] for one in tables}
-    return {
-        "tables": tables,
-        "schema": schema,
-        "question": question[:MOST_DRAFT],
-        "epsilon": visit.text("epsilon", FIRST),
-        "delta": visit.text("delta"),
-        "project": visit.caller.project or visit.text("project"),
-        "key": token(16),
-    }
-
-
-def _arguments(visit: Visit) -> Document:
-    question = visit.text("question")
-    if not question:
-        raise InvalidParameter("question", "", "to be one SELECT", "Write a question first.")
-    return {"sql": question, "epsilon": visit.text("epsilon", FIRST), "delta": visit.text("delta") or None}
+    fields = form_of(Ask, visit.form, epsilon=FIRST, **usual)
+    return visit.page("ask.html", tables=tables, fields=fields, outcome=outcome, **draft(visit, tables))
 
 
 async def explain(visit: Visit) -> Response:
     """Shows what a draft would cost and how wrong its answer would be; that is free, and a refusal is no failure."""
     found, error = None, None
-    if visit.text("question"):
+    if visit.text("sql"):
         try:
-            found = await visit.perform(OPERATIONS["explain"], **_arguments(visit))
+            found = await _performed(visit, VERBS["explain"])
         except DiscreetError as refused:
             if status_of(refused) >= 500 or isinstance(refused, TooManyRequests):
                 raise
@@ -89,51 +70,40 @@ async def explain(visit: Visit) -> Response:
     return visit.page("fragments/explanation.html", told=found, error=error, key=token(16))
 
 
+async def _performed(visit: Visit, verb: Verb) -> Document:
+    asked = read_form(verb.request, visit.form, usual={"epsilon": FIRST})
+    key = (visit.text("key") or token(16)) if verb.charges else None
+    return await visit.perform(OPERATIONS[verb.name], asked.document(), key)
+
+
 async def ask(visit: Visit) -> Response:
     """Asks, and shows the answer."""
-    key = visit.text("key") or token(16)
-    return await _answered(visit, OPERATIONS["ask"], key)
+    return await _answered(visit, VERBS["ask"])
 
 
 async def rehearse(visit: Visit) -> Response:
-    """Shows what an answer would look like, on rows that are made up."""
-    return await _answered(visit, OPERATIONS["rehearse"], None)
+    """Shows what an answer would look like, on synthetic rows."""
+    return await _answered(visit, VERBS["rehearse"])
 
 
-async def _answered(visit: Visit, operation: Operation, key: str | None) -> Response:
-    question = visit.text("question")
+async def _answered(visit: Visit, verb: Verb) -> Response:
     try:
-        document = await visit.perform(operation, key, **_arguments(visit))
-    except (QueryFailed, UnsupportedQuery, DiscreetError) as error:
-        if visit.partial:
-            status = 429 if isinstance(error, TooManyRequests) else 200
-            return visit.page("fragments/outcome.html", status, answer=None, error=error, key=token(16), number=0)
-        raise
-    rehearsed = operation is OPERATIONS["rehearse"]
-    number = 0 if rehearsed else visit.site.answers.add(_whose(visit), Kept(question=question, document=document))
-    outcome: dict[str, Any] = {
-        "answer": answer_view(document),
-        "error": None,
-        "number": number,
-        "receipt": document.get("receipt"),
-        "rehearsed": rehearsed,
-        "key": token(16),
-    }
+        document = await _performed(visit, verb)
+    except DiscreetError as error:
+        if not visit.partial or isinstance(error, InternalError):
+            raise
+        note_refusal(visit.request, error)
+        status = 429 if isinstance(error, TooManyRequests) else 200
+        return visit.page("fragments/outcome.html", status, outcome=None, error=error, key=token(16))
+    outcome = keep(visit, verb, {"sql": visit.text("sql")}, document)
     if visit.partial:
-        return visit.page("fragments/outcome.html", **outcome)
-    tables = visit.site.desk.tables(visit.caller)
-    return visit.page("ask.html", **{**_draft(visit, tables, question), "outcome": outcome}, answer=outcome["answer"])
-
-
-def _whose(visit: Visit) -> str:
-    """Under whom answers are kept: a session of a key for some tables sees those of its own only."""
-    caller = visit.caller
-    return caller.name if caller.tables is None else f"{caller.name}\n{caller.credential}"  # no name has a line break
+        return visit.page("fragments/outcome.html", outcome=outcome, error=None, key=token(16))
+    return _editor(visit, outcome)
 
 
 def _kept(visit: Visit) -> Kept:
     number = visit.request.path_params["number"]
-    found = visit.site.answers.find(_whose(visit), number)
+    found = visit.site.answers.find(whose(visit), number)
     if found is None:
         hint = "Answers are kept for a while: ask the same question again, which is free."
         raise InvalidParameter("answer", number, "to be one that you have just got", hint)
@@ -143,19 +113,16 @@ def _kept(visit: Visit) -> Kept:
 async def kept_answer(visit: Visit) -> Response:
     """Shows an answer once more, by itself."""
     found = _kept(visit)
-    outcome: dict[str, Any] = {
-        "answer": answer_view(found.document),
-        "error": None,
-        "number": visit.request.path_params["number"],
-        "receipt": found.document.get("receipt"),
-        "rehearsed": False,
-    }
-    return visit.page("answer.html", question=found.question, **outcome)
+    outcome = outcome_of(found.document, number=visit.request.path_params["number"])
+    return visit.page("answer.html", question=found.question, outcome=outcome)
 
 
 async def export_csv(visit: Visit) -> Response:
-    """Gives the rows of an answer as a file."""
-    return attachment(as_csv(_kept(visit).document), "text/csv; charset=utf-8", "answer.csv")
+    """Gives the rows of a table of an answer as a file."""
+    tables, place = tables_of(_kept(visit).document), visit.request.path_params.get("place", 1)
+    if not 0 < place <= len(tables):
+        raise InvalidParameter("table", place, "to be one of the answer's", "Load the page of the answer again.")
+    return attachment(tables[place - 1].as_csv(), "text/csv; charset=utf-8", "answer.csv")
 
 
 async def export_json(visit: Visit) -> Response:
@@ -171,15 +138,17 @@ def attachment(text: str, kind: str, name: str) -> Response:
     return Response(text, media_type=kind, headers=headers)
 
 
+_ANSWER = "/answers/{number:int}"
 ROUTES = (
     PageRoute(method="GET", path="/", permission=Permission.SEE_TABLES, handler=start),
     PageRoute(method="GET", path="/tables", permission=Permission.SEE_TABLES, handler=tables),
     PageRoute(method="GET", path="/tables/{name}", permission=Permission.SEE_TABLES, handler=table),
-    PageRoute(method="GET", path="/ask", permission=Permission.ASK, handler=editor),
-    PageRoute(method="POST", path="/explain", permission=Permission.PLAN, handler=explain),
-    PageRoute(method="POST", path="/ask", permission=Permission.ASK, handler=ask),
-    PageRoute(method="POST", path="/rehearse", permission=Permission.PLAN, handler=rehearse),
-    PageRoute(method="GET", path="/answers/{number:int}", permission=Permission.ASK, handler=kept_answer),
-    PageRoute(method="GET", path="/answers/{number:int}.csv", permission=Permission.ASK, handler=export_csv),
-    PageRoute(method="GET", path="/answers/{number:int}.json", permission=Permission.ASK, handler=export_json),
+    PageRoute(method="GET", path="/ask", permission=Permission.ASK, handler=editor, verbs=("ask",)),
+    PageRoute(method="POST", path="/explain", permission=Permission.PLAN, handler=explain, verbs=("explain",)),
+    PageRoute(method="POST", path="/ask", permission=Permission.ASK, handler=ask, verbs=("ask",)),
+    PageRoute(method="POST", path="/rehearse", permission=Permission.PLAN, handler=rehearse, verbs=("rehearse",)),
+    PageRoute(method="GET", path=_ANSWER, permission=Permission.ASK, handler=kept_answer),
+    PageRoute(method="GET", path=f"{_ANSWER}.csv", permission=Permission.ASK, handler=export_csv),
+    PageRoute(method="GET", path=f"{_ANSWER}/{{place:int}}.csv", permission=Permission.ASK, handler=export_csv),
+    PageRoute(method="GET", path=f"{_ANSWER}.json", permission=Permission.ASK, handler=export_json),
 )

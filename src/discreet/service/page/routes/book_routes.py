@@ -71,7 +71,7 @@ def _act(name: str, work: Callable[[Visit, str], object]) -> PageRoute:
         return to(f"/accounts/{quote(place, safe='')}?done={name}")
 
     path = f"/accounts/{{account}}/{name}"
-    return PageRoute(method="POST", path=path, permission=Permission.STEWARD, handler=done)
+    return PageRoute(method="POST", path=path, permission=Permission.STEWARD, handler=done, verbs=(name,))
 
 
 def _amend(visit: Visit, account: str) -> None:
@@ -202,11 +202,11 @@ ROUTES = (
     _act("unlock", _unlock),
     _act("appoint", _appoint),
     _act("allot", _allot),
-    PageRoute(method="GET", path="/history", permission=_OWN, handler=history),
-    PageRoute(method="GET", path="/budget", permission=_OWN, handler=own_budget),
+    PageRoute(method="GET", path="/history", permission=_OWN, handler=history, verbs=("history",)),
+    PageRoute(method="GET", path="/budget", permission=_OWN, handler=own_budget, verbs=("budget",)),
     PageRoute(method="GET", path="/certificates/{sequence:int}", permission=_OWN, handler=certificate),
     PageRoute(method="GET", path="/certificates/{sequence:int}.json", permission=_OWN, handler=export_certificate),
     PageRoute(method="GET", path="/verify", permission=Permission.VERIFY, handler=show_verify),
-    PageRoute(method="POST", path="/verify", permission=Permission.VERIFY, handler=verify),
+    PageRoute(method="POST", path="/verify", permission=Permission.VERIFY, handler=verify, verbs=("verify",)),
     PageRoute(method="GET", path="/anchor", permission=Permission.VERIFY, handler=anchor),
 )

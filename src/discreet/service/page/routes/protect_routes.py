@@ -42,7 +42,7 @@ def _to_declare(source: FileSource) -> Response:
 async def show_declaration(visit: Visit) -> Response:
     """Shows the form for a file that a worker has looked into."""
     source = resolve(visit.asked("source"), visit.site.settings)
-    found = await visit.perform(OPERATIONS["inspect"], path=str(source.path))
+    found = await visit.perform(OPERATIONS["inspect"], {"path": str(source.path)})
     uploaded = source.name.startswith("upload/")
     told = inspected(found, source.name, "" if uploaded else str(found.get("name", "")))
     return _form(visit, source, told, found)
@@ -67,7 +67,7 @@ async def declare(visit: Visit) -> Response:
     if visit.text("act") != "protect":
         return _form(visit, source, told, {})
     try:
-        await visit.perform(OPERATIONS["protect"], **told.arguments(str(source.path)))
+        await visit.perform(OPERATIONS["protect"], told.arguments(str(source.path)))
     except DiscreetError as error:
         return _form(visit, source, told, {}, error)
     return visit.page("protected.html", name=told.name, account=told.account or told.name)

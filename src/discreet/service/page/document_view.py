@@ -1,0 +1,153 @@
+"""Results as pages show them: tables for rows, pairs of names and values for all else, and files to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from discreet.presentation.documents import read_choices
+from discreet.report.csv_text import csv_text
+from discreet.service.desk import Document
+from discreet.service.page.answer_view import MOST_ROWS, answer_view
+from discreet.service.page.request_forms import label_of
+
+_OWN = ("kind", "text", "event", "notes", "released", "receipt", "domain")
+"""Fields that are shown elsewhere, or only in the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under headings."""
+
+    name: str
+    headings: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+    @property
+    def shown(self) -> Sequence[Sequence[str]]:
+        """The first rows as texts."""
+        return [[_text(cell) for cell in row] for row in self.rows[:MOST_ROWS]]
+
+    @property
+    def hidden(self) -> int:
+        """How many rows are in the file only."""
+        return max(0, len(self.rows) - MOST_ROWS)
+
+    def as_csv(self) -> str:
+        """Returns all rows as CSV that no spreadsheet computes.
+
+        >>> Table(name="t", headings=("ward", "n"), rows=[["=1+1", 2], [None, 3]]).as_csv().splitlines()
+        ['ward,n', "'=1+1,2", ',3']
+        """
+        return csv_text(list(self.headings), [dict(zip(self.headings, row, strict=True)) for row in self.rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentView:
+    """What is shown of any document."""
+
+    facts: Mapping[str, str]
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A result with its place on a page.
+
+    Attributes:
+        template: what shows it.
+        view: what that is made of.
+        number: under which it is kept; 0 if it is not.
+        files: the names of its tables, each a file.
+        receipt: the entry of its charge.
+        rehearsed: whether it is about synthetic rows.
+    """
+
+    template: str
+    view: Any
+    number: int = 0
+    files: tuple[str, ...] = ()
+    receipt: Mapping[str, Any] | None = None
+    rehearsed: bool = False
+
+
+_VIEWS: Mapping[str, tuple[str, Any]] = {
+    "answer": ("fragments/answer.html", answer_view),
+    "answers": ("fragments/answers.html", lambda document: [answer_view(each) for each in document["answers"]]),
+    "choices": ("fragments/choices.html", read_choices),
+}
+"""Kinds of documents that are shown better than all others."""
+
+
+def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) -> Outcome:
+    """Returns how a document is shown.
+
+    Raises:
+        InvalidParameter: if it is not of its kind.
+    """
+    template, view = _VIEWS.get(str(document.get("kind")), ("fragments/document.html", view_document))
+    files = tuple(table.name for table in tables_of(document)) if number else ()
+    receipt = document.get("receipt")
+    return Outcome(
+        template=template, view=view(document), number=number, files=files, receipt=receipt, rehearsed=rehearsed
+    )
+
+
+def view_document(document: Document) -> DocumentView:
+    """Returns what is shown of a document by the common rules; what is nested is told by its text, if it has one."""
+    tables, text = tables_of(document), str(document.get("text") or "")
+    facts = {name: value for name, value in document.items() if name not in _OWN and not _is_nested(value)}
+    if not tables and not text:
+        tables = tuple(_listed(name, value) for name, value in document.items() if _is_listed(value))
+    notes = tuple(map(str, document.get("notes") or ()))
+    return DocumentView(facts={label_of(n): _text(v) for n, v in facts.items()}, tables=tables, notes=notes, text=text)
+
+
+def tables_of(document: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Returns the rows of a document: its own, those of its answers, or synthetic ones.
+
+    >>> [table.rows for table in tables_of({"released": {"table": {"age": [40, 41], "ward": ["A", "B"]}}, "name": "t"})]
+    [[(40, 'A'), (41, 'B')]]
+    """
+    if isinstance(document.get("rows"), list) and isinstance(document.get("columns"), list):
+        headings = tuple(column["name"] for column in document["columns"])
+        return (Table(name="Rows", headings=headings, rows=document["rows"]),)
+    if "answers" in document:
+        found = [tables_of(each)[0] for each in document["answers"]]
+        return tuple(replace(table, name=f"Answer {place}") for place, table in enumerate(found, 1))
+    made = [each for each in (document.get("released") or {}).values() if _is_columns(each)]
+    names = document.get("names") or [document.get("name", "Rows")]
+    return tuple(_of_columns(str(name), each) for name, each in zip(names, made, strict=False))
+
+
+def _is_columns(part: Any) -> bool:
+    return isinstance(part, dict) and bool(part) and all(isinstance(each, list) for each in part.values())
+
+
+def _of_columns(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
+    return Table(name=name, headings=tuple(columns), rows=list(zip(*columns.values(), strict=True)))
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, dict) and "text" not in value)
+
+
+def _is_listed(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return bool(items) and all(isinstance(each, dict) for each in items)
+
+
+def _listed(name: str, value: Any) -> Table:
+    """A list of objects, or objects by name, as a table."""
+    rows = [{label_of(name): key, **each} for key, each in value.items()] if isinstance(value, dict) else value
+    headings = tuple(dict.fromkeys(heading for row in rows for heading in row))
+    return Table(name=label_of(name), headings=headings, rows=[[row.get(each) for each in headings] for row in rows])
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    return str(value["text"]) if isinstance(value, dict) and "text" in value else str(value)

@@ -1,0 +1,197 @@
+"""Forms of requests: for each kind of argument the macro of its input, and how what was posted is read.
+
+A field is called by its label, in the form and in every message about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from starlette.datastructures import ImmutableMultiDict
+
+from discreet.errors import DiscreetError, explained
+from discreet.hint_text import Hint, Spelling
+from discreet.privacy.amounts import decimal
+from discreet.requests.argument_kinds import Arg, Kind, covered
+from discreet.requests.argument_texts import read_text
+from discreet.requests.request import Argument, R, Request, arguments
+
+Posted = ImmutableMultiDict[str, str]
+NOTHING: Posted = ImmutableMultiDict()
+AMOUNTS = ("epsilon", "delta", "rho")
+_LABELS = {"sql": "SQL query"}
+
+
+def label_of(name: str) -> str:
+    """Returns what people call an argument, or a verb.
+
+    >>> label_of("max_epsilon"), label_of("sql"), label_of("budget.epsilon")
+    ('Max epsilon', 'SQL query', 'Budget epsilon')
+    """
+    return _LABELS.get(name) or name.replace("_", " ").replace(".", " ").capitalize()
+
+
+PAGE = Spelling(
+    name=label_of, given=lambda name, value: f"{label_of(name)}: {value}" if value else f"“{label_of(name)}”"
+)
+"""How messages write arguments: by their labels."""
+
+
+def in_words(error: DiscreetError) -> str:
+    """Returns what a page says about an error.
+
+    >>> in_words(InvalidParameter("max_epsilon", -1, "> 0", Hint("Pass e.g. {max_epsilon:0.1}.")))
+    'Expected Max epsilon=-1 > 0. Pass e.g. Max epsilon: 0.1.'
+    """
+    told = explained(error, PAGE)
+    place = told.get("Position", "").partition("\n")[0]
+    parts = (told[type(error).__name__], told.get("Hint", ""), f"({place})" if place else "")
+    return " ".join(part for part in parts if part)
+
+
+# ------------------------------------------------------------------------------------------------------------ kinds
+
+
+class Input(NamedTuple):
+    """How a kind of argument is typed in.
+
+    Attributes:
+        macro: of `macros.html`.
+        read: returns what a form gives, as `Request.of` takes it; None if it gives nothing.
+    """
+
+    macro: str
+    read: Callable[[Posted, str, Arg], Any]
+
+
+def _text(posted: Posted, name: str, arg: Arg) -> Any:
+    text = posted.get(name, "").strip()
+    return read_text(name, text, arg) if text else None
+
+
+def _amounts(posted: Posted, name: str, _: Arg) -> dict[str, str] | None:
+    return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
+
+
+_LINE, _AREA = Input("line", _text), Input("area", _text)
+_INPUTS: Mapping[Kind, Input] = covered(
+    {
+        Kind.SQL: Input("query", _text),
+        Kind.NAME: _LINE,
+        Kind.NAMES: _LINE,
+        Kind.TEXT: _LINE,
+        Kind.AMOUNT: _LINE,
+        Kind.SHARE: _LINE,
+        Kind.DELTA: _LINE,
+        Kind.PRICE: _LINE,
+        Kind.COUNT: _LINE,
+        Kind.LIMITS: _LINE,
+        Kind.VALUE: _LINE,
+        Kind.VALUES: _LINE,
+        Kind.LEARNER: _AREA,
+        Kind.GENERATOR: _LINE,
+        Kind.DOMAIN: _AREA,
+        Kind.DOMAINS: _AREA,
+        Kind.RULES: _AREA,
+        Kind.BUDGET: Input("amounts", _amounts),
+    },
+    "page",
+)
+_ON_LINES = {
+    Kind.SQL: "Separate queries by an empty line.",
+    Kind.NAMES: "One group on each line, with commas between its columns.",
+}
+"""Of lists whose items do not stand on one line with commas between them."""
+
+
+# ------------------------------------------------------------------------------------------------------------ forms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """An argument in a form, as its macro shows it."""
+
+    name: str
+    label: str
+    hint: str
+    macro: str
+    value: Any
+    required: bool
+    placeholder: str
+    choices: tuple[tuple[str, str], ...]
+
+    @property
+    def wide(self) -> bool:
+        """Tells whether it needs a line of its own."""
+        return self.macro not in ("line", "options")
+
+
+def form_of(
+    request: type[Request[Any]], posted: Posted = NOTHING, *, without: Collection[str] = (), **usual: str
+) -> tuple[Field, ...]:
+    """Returns the fields of a request, with what was posted before, or else their defaults.
+
+    Args:
+        request: what is asked for.
+        posted: the form that was sent.
+        without: arguments that stand elsewhere, as in the address.
+        usual: values in the place of defaults.
+    """
+    return tuple(_field(each, posted, usual) for each in _offered(request) if each.name not in without)
+
+
+def read_form(
+    request: type[Request[R]], posted: Posted, *, usual: Mapping[str, str] = MappingProxyType({}), **fixed: Any
+) -> Request[R]:
+    """Returns the request that a form makes; fields that it does not have are not looked at.
+
+    Args:
+        request: what is asked for.
+        posted: the form.
+        usual: texts of fields that were left empty.
+        fixed: arguments that stand elsewhere.
+
+    Raises:
+        InvalidParameter: naming the first argument that does not fit.
+    """
+    given = {each.name: _INPUTS[each.arg.kind].read(posted, each.name, each.arg) for each in _offered(request)}
+    left = {name: text for name, text in usual.items() if given.get(name) is None}
+    return request.of(**{**given, **left, **fixed})
+
+
+def _offered(request: type[Request[Any]]) -> list[Argument]:
+    return [each for each in arguments(request) if "page" in each.arg.faces]
+
+
+def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Field:
+    name, arg = argument.name, argument.arg
+    on_lines = _ON_LINES.get(arg.kind, "With commas between them.") if arg.many else ""
+    macro = "options" if arg.choices else "area" if arg.kind in _ON_LINES and arg.many else _INPUTS[arg.kind].macro
+    return Field(
+        name=name,
+        label=label_of(name),
+        hint=" ".join(filter(None, (Hint(arg.help).spelled(PAGE), on_lines))),
+        macro=macro,
+        value=_shown(argument, posted, usual),
+        required=argument.required,
+        placeholder="" if arg.kind in (Kind.SQL, Kind.BUDGET) and not arg.many else arg.example,
+        choices=tuple((choice, choice) for choice in arg.choices),
+    )
+
+
+def _shown(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Any:
+    name = argument.name
+    if argument.arg.kind is Kind.BUDGET:
+        return {part: posted.get(f"{name}.{part}", "") for part in AMOUNTS}
+    default = "" if argument.required or argument.default is None else _written(argument.default)
+    return posted.get(name, usual.get(name, default))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_written, value))
+    return decimal(value) if isinstance(value, Fraction) else str(value)

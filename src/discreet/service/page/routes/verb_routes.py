@@ -1,0 +1,130 @@
+"""Pages of verbs that have none of their own: each is a form made of its request, and its result below it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from discreet.errors import DiscreetError, InternalError, TooManyRequests
+from discreet.noise.tokens import token
+from discreet.requests.verb_table import Verb
+from discreet.service.caller import Permission
+from discreet.service.desk import OPERATIONS, Document
+from discreet.service.page.document_view import Outcome, outcome_of
+from discreet.service.page.kept_answers import Kept
+from discreet.service.page.request_forms import form_of, label_of, read_form
+from discreet.service.page.visit import PageRoute, Visit, note_refusal, status_of
+
+PLAN = "plan_"
+"""What the name of a verb begins with that tells what another one would release and cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerbPage:
+    """The page of a verb; with the verb that tells its price, if there is one, which is then shown first."""
+
+    verb: Verb
+    plan: Verb | None = None
+
+    @property
+    def title(self) -> str:
+        """What the page is called, as is the verb."""
+        return label_of(self.verb.name)
+
+    @property
+    def path(self) -> str:
+        """Its address."""
+        return f"/{self.verb.name.replace('_', '-')}"
+
+    @property
+    def routes(self) -> tuple[PageRoute, ...]:
+        """The routes of the page."""
+        own, needs = (self.verb.name,), self.verb.permission
+        routes = (
+            PageRoute(method="GET", path=self.path, permission=needs, handler=self.show, verbs=own),
+            PageRoute(method="POST", path=self.path, permission=needs, handler=self.perform, verbs=own),
+        )
+        if self.plan is None:
+            return routes
+        path, plan = f"{self.path}/price", self.plan
+        priced = PageRoute(method="POST", path=path, permission=plan.permission, handler=self.price, verbs=(plan.name,))
+        return (*routes, priced)
+
+    async def show(self, visit: Visit) -> Response:
+        """Shows the form."""
+        return self._page(visit)
+
+    async def price(self, visit: Visit) -> Response:
+        """Shows what it would release and cost, beside the form as it was sent."""
+        if self.plan is None:
+            raise InternalError("Only a verb with a plan has a price.")
+        return await self._done(visit, self.plan)
+
+    async def perform(self, visit: Visit) -> Response:
+        """Does it, and shows the result; the form's key makes sure that loading the page again is charged once."""
+        return await self._done(visit, self.verb)
+
+    async def _done(self, visit: Visit, verb: Verb) -> Response:
+        key = (visit.text("key") or token(16)) if verb.charges else None
+        try:
+            asked = read_form(verb.request, visit.form)
+            document = await visit.perform(OPERATIONS[verb.name], asked.document(), key)
+        except DiscreetError as error:
+            if status_of(error) >= 500 or isinstance(error, TooManyRequests):
+                raise
+            note_refusal(visit.request, error)
+            return self._page(visit, status=status_of(error), error=error)
+        if verb is self.plan:
+            return self._page(visit, price=outcome_of(document))
+        return self._page(visit, outcome=keep(visit, verb, asked.document(), document))
+
+    def _page(self, visit: Visit, *, status: int = 200, **shown: Any) -> Response:
+        tables = visit.site.desk.tables(visit.caller)
+        context: dict[str, Any] = {"outcome": None, "price": None, "error": None, **shown}
+        fields = form_of(self.verb.request, visit.form)
+        return visit.page("verb.html", status, page=self, fields=fields, **draft(visit, tables), **context)
+
+
+def draft(visit: Visit, tables: list[Document]) -> dict[str, Any]:
+    """Returns what every form of a verb has: what the editor knows of tables, the project, and a new key."""
+    return {
+        "schema": {one["name"]: [{"name": c["name"], "type": c["type"]} for c in one["columns"]] for one in tables},
+        "project": visit.caller.project or visit.text("project"),
+        "key": token(16),
+    }
+
+
+def keep(visit: Visit, verb: Verb, asked: Document, document: Document) -> Outcome:
+    """Keeps the result of a charge, so that it can be saved as files; returns how it is shown."""
+    if not verb.charges:
+        return outcome_of(document, rehearsed=verb.name == "rehearse")
+    question = str(asked.get("sql") or f"{verb.name} {json.dumps(asked)}")
+    return outcome_of(document, number=visit.site.answers.add(whose(visit), Kept(question=question, document=document)))
+
+
+def whose(visit: Visit) -> str:
+    """Returns under whom results are kept: a session of a key for some tables sees those of its own only."""
+    caller = visit.caller
+    return caller.name if caller.tables is None else f"{caller.name}\n{caller.credential}"  # no name has a line break
+
+
+def pages_of(verbs: Iterable[Verb], shown: Collection[str]) -> tuple[VerbPage, ...]:
+    """Returns a page for each verb that workers do and that pages do not show yet.
+
+    Args:
+        verbs: all of them.
+        shown: the names of those that have a page of their own.
+    """
+    offered = {verb.name: verb for verb in verbs if "page" in verb.faces and verb.name in OPERATIONS}
+    plans = {name for name in offered if name.startswith(PLAN) and name.removeprefix(PLAN) in offered}
+    rest = (verb for name, verb in offered.items() if name not in plans and name not in shown)
+    return tuple(VerbPage(verb, offered.get(f"{PLAN}{verb.name}")) for verb in rest)
+
+
+def navigation_of(pages: Iterable[VerbPage]) -> tuple[tuple[str, str, Permission], ...]:
+    """Returns what the navigation shows of pages."""
+    return tuple((page.title, page.path, page.verb.permission) for page in pages)
