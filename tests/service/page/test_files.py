@@ -199,9 +199,9 @@ def test_a_path_is_declared_and_protected(clinic: Clinic) -> None:
     wider = form | {"column-high": ["", "130", ""], "epsilon": "", "delta": "", "act": "protect"}
     line = "bounds of age: 0 to 120 -&gt; 0 to 130"
     shown = sue.post("/protect/declare", wider)
-    assert (shown.status_code, line in shown.text, 'name="change"' in shown.text) == (422, True, True)
+    assert (shown.status_code, line in shown.text, 'name="change"' in shown.text) == (409, True, True)
     seen = {"seen": ["bounds of age: 0 to 120 -> 0 to 130"]}
-    assert sue.post("/protect/declare", wider | seen).status_code == 422  # looked at, and not confirmed
+    assert sue.post("/protect/declare", wider | seen).status_code == 409  # looked at, and not confirmed
     assert "is protected" in sue.post("/protect/declare", wider | seen | {"change": "yes"}).text
     assert clinic.desk.done[-1][1].arguments["change"] == seen["seen"]
 
