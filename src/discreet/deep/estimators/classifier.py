@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ from discreet.deep.estimators.private_run import Run
 from discreet.errors import InvalidParameter
 from discreet.learn.base import ClassPlan, ProbabilityClassifier, codes, read_labelled
 from discreet.learn.row_inputs import rows_to_predict
-from discreet.learn.weights import no_weights
 from discreet.privacy.events import Event
 
 
@@ -107,10 +106,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def plan_event(self, n_features: int) -> Event:
-        """Returns the event of a fit: Gaussians on Poisson samples, after finding the classes if need be."""
-        self._limits(n_features)
-        self._shape(n_features)
+    def _planned_event(self) -> Event:
         plan = self._class_plan()
         run = self._planned_run(plan)
         if run.rows_per_unit > 1 and plan.declared is None:
@@ -122,12 +118,7 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         budget: Any = plan.rest.loss
         return self._run(budget.epsilon, getattr(budget, "delta", 0))
 
-    def fit(self, X: Any, y: Any, **weights: Any) -> Classifier:
-        """Fits the model; rows of other classes count nowhere, missing values are the middle of their bounds."""
-        no_weights(weights)
-        return self._fitted(X, y)
-
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Classifier:
+    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         rows, labels = read_labelled(self, X, y)
         event, bits, plan = self._affordable(self.plan_event(self.n_features_in_)), self._bits(), self._class_plan()
         run = self._planned_run(plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -20,8 +20,10 @@ from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.features import ends
 from discreet.learn.row_inputs import rows_to_predict
+from discreet.learn.weights import no_weights
 from discreet.noise import Bits
 from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
 
 Floats = NDArray[np.float64]
 
@@ -77,12 +79,27 @@ class NetworkLearner(Learner):
         check_is_fitted(self)
         return with_weights(self._build(self._outputs), self.weights_)
 
-    def rehearse(self, X: Any, y: Any) -> Any:
+    def plan_event(self, n_features: int) -> Event:
+        """Returns the event of a fit, known before any row: Gaussians on Poisson samples, and what finds classes."""
+        self._limits(n_features)
+        self._shape(n_features)
+        return self._planned_event()
+
+    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
+        """Fits the model; rows of no class or label count nowhere, missing features are the middle of their bounds."""
+        no_weights(weights)
+        return self._fitted(X, y)
+
+    def rehearse(self, X: Any, y: Any) -> Self:
         """Returns a model after one step, for whoever must know that a fit will work before it is paid."""
         return self._fitted(X, y, most_steps=REHEARSED)
 
     @abstractmethod
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Any:
+    def _planned_event(self) -> Event:
+        """The event of a fit on inputs that fit."""
+
+    @abstractmethod
+    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         """Fits rows, or ends after so many steps."""
 
     @property

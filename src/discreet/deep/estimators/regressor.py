@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from discreet.deep.estimators.network_learner import PUBLIC, NetworkLearner
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import read_labelled
 from discreet.learn.features import ends
-from discreet.learn.weights import no_weights
 from discreet.privacy.events import Event
 
 _HINT = "Labels are clipped to public bounds, never read from the data: pass e.g. label_bounds=(0.0, 100.0)."
@@ -89,19 +88,11 @@ class Regressor(RegressorMixin, NetworkLearner):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def plan_event(self, n_features: int) -> Event:
-        """Returns the event of a fit: Gaussians on Poisson samples."""
-        self._limits(n_features)
-        self._shape(n_features)
+    def _planned_event(self) -> Event:
         self._label_limits()
         return self._run(self.epsilon, self.delta).price.event
 
-    def fit(self, X: Any, y: Any, **weights: Any) -> Regressor:
-        """Fits the model; rows with missing labels count nowhere, missing features are the middle of their bounds."""
-        no_weights(weights)
-        return self._fitted(X, y)
-
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Regressor:
+    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         rows, labels = read_labelled(self, X, y)
         event, bits = self.plan_event(self.n_features_in_), self._bits()
         try:
