@@ -62,19 +62,18 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as slow what the quick suite leaves out: of tests with many cases of one claim, and what `.ci/run` adds.
 
-    Places are chosen by multiples of the golden ratio, which keep step with no product of parameters.
+    Places are chosen by multiples of the golden ratio, which keep step with no product of parameters. A case that is
+    slow by itself, or left out, is not for `.ci/run` either.
     """
     places: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("ci"):
-            item.add_marker(pytest.mark.slow)
-        mark = item.get_closest_marker("sampled")
-        if mark is None:
-            continue
-        name = item.nodeid.partition("[")[0]
-        if places[name] * _GOLDEN % 1 >= 1 / mark.args[0]:
-            item.add_marker(pytest.mark.slow)
+        mark, name = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
+        left_out = mark is not None and places[name] * _GOLDEN % 1 >= 1 / mark.args[0]
         places[name] += 1
+        if left_out or item.get_closest_marker("slow"):
+            item.own_markers[:] = [each for each in item.own_markers if each.name != "ci"]
+        if left_out or item.get_closest_marker("ci"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
