@@ -97,7 +97,7 @@ def test_the_page_about_serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             terminal.type(first)
         terminal.type(second)
         restore.ran()
-    with Book("clinic.ledger") as book:
+    with Book("clinic.ledger", read_only=True) as book:
         book.verify()
 
 
