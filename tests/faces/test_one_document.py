@@ -10,27 +10,35 @@ import httpx
 import pytest
 
 import discreet
+from discreet.curator import Curator
 from discreet.learn import DecisionTreeClassifier
 from discreet.ledger import Caller
-from discreet.noise import SeededBits
 from discreet.presentation.documents.result_documents import result_of
 from discreet.privacy import Budget
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS, Permission, Queue
-from tests.curator.clinic import DECLARED, visits
-from tests.remote.served import Served, served
+from discreet.service.acts import Acts
+from discreet.service.api.application import create_api
+from discreet.service.caller import ServiceRole
+from discreet.service.identity import Identities, RateLimits
+from discreet.service.settings import Settings
+from tests.cli.clinic import run
+from tests.faces.test_neighbours import write
+from tests.remote.served import CuratorDesk, Served, running
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+MEAN = "SELECT AVG(age) AS mean FROM visits"
 TRAINED = {
     "estimator": DecisionTreeClassifier(epsilon=1),
-    "sql": "SELECT age, charge, ward FROM visits",
+    "sql": "SELECT age, ward FROM visits",
     "target": "ward",
 }
-MADE = {"table": "SELECT age, ward FROM stays", "epsilon": 1, "generator": "independent"}
-LINKED = {"people": "SELECT ward FROM people", "events": "SELECT age FROM stays", "epsilon": 1, "generator": "mst"}
+MADE = {"table": "SELECT age, ward FROM visits", "epsilon": 1, "generator": "independent"}
+LINKED = {"people": "SELECT kind FROM calls", "events": "SELECT ward FROM visits", "epsilon": 1, "generator": "mst"}
+MORE_BUDGET = {"epsilon": 2000, "delta": "1e-4"}
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "ask": {"sql": COUNT, "epsilon": 1},
-    "ask_many": {"questions": [COUNT, "SELECT AVG(age) AS mean FROM visits"], "epsilon": 1},
+    "ask_many": {"questions": [COUNT, MEAN], "epsilon": 1},
     "explain": {"sql": COUNT, "epsilon": "1/3"},
     "rehearse": {"sql": COUNT},
     "choose_epsilon": {"sql": COUNT, "candidates": ["0.1", 1]},
@@ -44,11 +52,11 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "budget": {"name": "visits"},
     "history": {"name": "visits"},
     "verify": {},
-    "amend": {"account": "patients", "budget": Budget(epsilon=60), "note": "more"},
-    "renew": {"account": "patients", "budget": Budget(epsilon=60)},
+    "amend": {"account": "patients", "budget": Budget(**MORE_BUDGET), "note": "more"},
+    "renew": {"account": "patients", "budget": Budget(**MORE_BUDGET)},
     "unlock": {"account": "patients"},
-    "appoint": {"who": "ana", "role": "analyst", "account": "patients", "cap": Budget(epsilon="1/3")},
-    "allot": {"project": "flu", "account": "patients", "cap": Budget(epsilon=1)},
+    "appoint": {"who": "ana", "role": "analyst", "account": "patients", "cap": Budget(epsilon="1/3", delta="1e-9")},
+    "allot": {"project": "flu", "account": "patients", "cap": Budget(epsilon=1, delta="1e-9")},
 }
 """Arguments that are good for each verb, as Python has them."""
 
@@ -60,16 +68,36 @@ SLOWER = dict.fromkeys(("profile", "synthesize_tables"), pytest.mark.ci)
 Face = Callable[[Served, Request[Any]], Any]
 
 
+TYPED: Mapping[str, list[str]] = {
+    "ask": ["ask", COUNT, "--epsilon", "1"],
+    "ask_many": ["ask", COUNT, MEAN, "--epsilon", "1"],
+    "explain": ["explain", COUNT, "--epsilon", "1/3"],
+    "rehearse": ["rehearse", COUNT],
+    "choose_epsilon": ["choose-epsilon", COUNT, "--epsilon", "0.1", "--epsilon", "1"],
+    "plan_synthesize": ["plan-synthesize", MADE["table"], "--epsilon", "1", "--generator", "independent"],
+    "budget": ["budget", "--account", "visits"],
+    "history": ["history", "--account", "visits"],
+    "verify": ["verify"],
+    "amend": ["amend", "patients", "--epsilon", "2000", "--delta", "1e-4", "--note", "more"],
+}
+"""The commands that do the same; all with --json."""
+
+
 @pytest.fixture(scope="module")
-def service() -> Iterator[Served]:
-    with served(SeededBits(11)) as made:
-        declared = {**DECLARED, "unit": "patient", "max_rows": 3}
-        budget = Budget(epsilon=50, delta="1e-6")
-        for name in ("stays", "people"):
-            declared["identity"] = name
-            made.desk.curator.protect(visits(3, 60), name=name, account="stays", budget=budget, **declared)
-        made.desk.curator.appoint("ana", "analyst", account="stays")
-        yield made
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service whose ledger and tables the command line has, too."""
+    folder = tmp_path_factory.mktemp("clinic")
+    write(folder, without=None)
+    identities = Identities(":memory:")
+    people = {"ana": ServiceRole.ANALYST, "stella": ServiceRole.STEWARD}
+    keys = {name: identities.make_key(identities.local, name, role)[1] for name, role in people.items()}
+    limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
+    with pytest.MonkeyPatch.context() as patch, Curator.from_config(folder / "discreet.toml") as curator:
+        patch.chdir(folder)
+        curator.appoint("stella", "steward")
+        desk = CuratorDesk(curator=curator)
+        with running(create_api(desk, identities, Acts(curator._book, identities), limits, Settings())) as url:
+            yield Served(url, desk, identities, keys)
 
 
 def who(request: Request[Any]) -> str:
@@ -95,7 +123,13 @@ def connect(service: Served, request: Request[Any]) -> Any:
     return discreet.connect(service.url, key=service.keys[who(request)]).perform_document(request)
 
 
-FACES: Mapping[str, Face] = {"python": python, "http": http, "connect": connect}
+def command(_: Served, request: Request[Any]) -> Any:
+    by = {"ana": ["--analyst", "ana"], "stella": ["--by", "stella"] if request.verb == "amend" else []}
+    found = run(*TYPED[request.verb], *by[who(request)], "--json")
+    return json.loads(found.out)
+
+
+FACES: Mapping[str, Face] = {"python": python, "http": http, "connect": connect, "command line": command}
 """Each gives the document of a request; one more face is one more line."""
 
 
@@ -108,16 +142,18 @@ def test_a_result_is_the_same_document_on_every_face(service: Served, name: str)
     request = VERBS[name].request.of(**GIVEN[name])
     if VERBS[name].charges:
         python(service, request)  # all others are replays of it, and cost nothing
-    told = {face: json.loads(json.dumps(document(service, request))) for face, document in FACES.items()}
+    faces = {face: document for face, document in FACES.items() if face != "command line" or name in TYPED}
+    told = {face: json.loads(json.dumps(document(service, request))) for face, document in faces.items()}
     if name == "renew":
         assert [found.pop("period") for found in told.values()] == [2, 3, 4]
-        assert {found["facts"].pop("period") for found in told.values()} == {"2", "3", "4"}
+        assert [found["facts"].pop("state")[-1] for found in told.values()] == ["2", "3", "4"]
     if name == "budget":
-        told |= {face: told[face]["budgets"][0] for face in FACES if face != "python"}
+        told |= {face: told[face]["budgets"][0] for face in faces if face != "python"}
+        told["command line"]["own"] = told["http"]["own"]  # it is that of whoever looks
     if name in MORE:
         told["python"] = {**told["http"], **told["python"]}
-    assert told["http"] == told["python"]
-    assert told["connect"] == told["python"]
+    for face, document in told.items():
+        assert document == told["python"], face
 
 
 @pytest.mark.parametrize("name", [name for name in GIVEN if name not in MORE])

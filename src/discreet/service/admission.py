@@ -36,8 +36,8 @@ def require_listed(book: Book, analyst: str, account: str, project: str = "") ->
 def check_least(given: Mapping[str, Any], least: Fraction) -> None:
     """Refuses a question that asks for less than the least epsilon: a budget would last for too many entries.
 
-    It covers what `ask`, `ask_many` (each of its questions), `profile` and `fit` take as JSON. Where `within` is given
-    in place of an epsilon, what that comes to is known to the planner only; `max_epsilon` is held to the least.
+    It covers every argument that says how much may be spent, and the epsilon of a learner; several questions share one.
+    Where an error is asked for in place of an epsilon, only the planner knows what that costs; its limit is checked.
 
     Raises:
         InvalidParameter: naming the amount.

@@ -22,7 +22,7 @@ from discreet.curator.paid_release import USED_UP
 from discreet.ledger import OWNER, Caller
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
-from discreet.presentation.documents.result_documents import RESULTS
+from discreet.presentation.documents.result_documents import result_of
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
 from discreet.requests.question_requests import Explain
@@ -123,9 +123,9 @@ def _keyed(caller: Caller, *, charges: bool) -> Iterator[Caller]:
 
 def print_result(kind: type[Request[R]], result: R, chosen: Form) -> None:
     """Prints the result of a request: as text, as the document that a service sends, or its rows as CSV."""
-    document, found = VERBS[kind.verb].document, result if isinstance(result, list) else [result]
+    found = result if isinstance(result, list) else [result]
     if chosen is Form.JSON:
-        typer.echo(json_text(RESULTS[document].write(result)))
+        typer.echo(json_text(result_of(VERBS[kind.verb]).write(result)))
     elif result is not None:
         texts = [csv_text(one.columns, one.records) if chosen is Form.CSV else _line(one) for one in found]
         typer.echo("\n".join(texts), nl=False)
