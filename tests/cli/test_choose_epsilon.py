@@ -77,5 +77,5 @@ def test_an_error_instead_of_an_epsilon() -> None:
     assert "Cost: epsilon=0.118" in answered.out
     refused = run("ask", count, "--within", "1", "--max-epsilon", "0.01")
     assert refused.code == 2
-    assert "max_epsilon=" in refused.error["Hint"]
+    assert "--max-epsilon " in refused.error["Hint"]
     assert run("ask", count).code == 2

@@ -165,10 +165,10 @@ class Guarded(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Puts the command in the place of its summary, and keeps it for the words of errors."""
-        name, found, rest = super().resolve_command(ctx, args)
-        found = ctx.meta[_TYPED] = found and loaded(str(name))
-        if rest and rest[0] in getattr(found, "commands", {}):
-            ctx.meta[_TYPED] = found.commands[rest[0]]
+        name, _, rest = super().resolve_command(ctx, args)
+        found = loaded(str(name))
+        below = getattr(found, "commands", {})
+        ctx.meta[_TYPED] = below.get(rest[0], found) if rest else found
         return name, found, rest
 
     def invoke(self, ctx: Any) -> Any:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import InvalidParameter, NotPermitted
+from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Balance, Role, same_currency
 from discreet.ledger.journal import Journal
@@ -228,7 +229,8 @@ class Stewardship:
                 )
             now = policy.opened(rows, account) if account else None
             if cap is not None and now is None:
-                raise InvalidParameter("cap", cap, "to come with an account")
+                hint = Hint("Name the account, e.g. {account:visits}.")
+                raise InvalidParameter("cap", cap, "to come with an account", hint)
             if cap is not None and now is not None:
                 same_currency(now.budget, cap, "cap")
             policy.require_steward(rows, account, steward, "appoint")

@@ -18,10 +18,11 @@ from discreet import check
 from discreet.check import Number, assign
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
+from discreet.hint_text import Hint
 from discreet.privacy.amounts import below_one, decimal, group_delta, group_size, short
 from discreet.privacy.loss import Loss
 
-_CHOICES = "Pass epsilon=1, or epsilon=1 with delta=1e-6, or rho=0.1, or rho=0.1 with delta=1e-6."
+_CHOICES = Hint("Pass {epsilon:1}, or {epsilon:1} with {delta:1e-6}, or {rho:0.1}, or {rho:0.1} with {delta:1e-6}.")
 
 
 @dataclass(frozen=True, slots=True, init=False)

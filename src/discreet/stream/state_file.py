@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import StreamError
+from discreet.hint_text import Hint
 from discreet.noise import system_bits
 
 FORMAT = "discreet stream 1"
@@ -233,8 +234,8 @@ def require_unused(path: File) -> None:
     except OSError as error:
         raise StreamError(f"The state of the stream cannot be opened: {error.strerror}", "Check its path.") from None
     if b"\n" in content:
-        hint = "Nothing was charged. Pass the path of a new file as state=, or start the stream under another name."
-        raise StreamError("The file holds something that this ledger has not charged", hint)
+        hint = "Nothing was charged. Pass the path of a new file, {state:...}, or start the stream under another name."
+        raise StreamError("The file holds something that this ledger has not charged", Hint(hint))
     _check_unused(content)
 
 

@@ -177,8 +177,11 @@ class Planner:
         """
         if requested.within is None:
             if requested.max_epsilon is not None:
-                hint = Hint("It caps what {within} may cost; pass {epsilon} alone, or {within} and {max_epsilon}.")
-                raise InvalidParameter("max_epsilon", requested.max_epsilon, "to accompany within", hint)
+                hint = "It caps what {within} may cost; pass {epsilon} alone, or {within} and {max_epsilon}."
+                raise InvalidParameter("max_epsilon", requested.max_epsilon, Hint("to accompany {within}"), Hint(hint))
+            if requested.epsilon is None:
+                hint = "Pass what it may cost, e.g. {epsilon:0.1}, or how near it must be: {within:20} {max_epsilon:1}."
+                raise InvalidParameter("epsilon", None, "to be given", Hint(hint))
             return Terms.of(requested.epsilon, requested.delta, budget)
         if requested.epsilon is not None:
             either = "Name what it may cost, or how near it must be, not both."

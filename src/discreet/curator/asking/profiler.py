@@ -16,6 +16,7 @@ from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.replay.replay import Replay, profile_key
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.ledger import Book, Caller
 from discreet.measurement.profile.parts import ProfilePlan, chosen
 from discreet.measurement.profile.profile import Profile
@@ -85,7 +86,7 @@ class Profiler:
         """
         plan = measurement.own_profile
         if plan is None:
-            hint = "Ask about one SELECT, with limits= given, or without coverage=."
+            hint = Hint("Ask about one SELECT, with {limits} given, or without {coverage}.")
             raise InvalidParameter("coverage", "this question", "to be about one SELECT whose limits are known", hint)
         place = measurement.profile_place(terms)
         known = self._replay.profile(plan, place)
@@ -110,7 +111,8 @@ class Profiler:
             plan = self.plan(measurement.plan.table, None, None)
             return terms, self.of_table(plan, positive(profile=profile))
         if profile is not None:
-            raise InvalidParameter("coverage", coverage, "to be given without profile=", "Ask with one of the two.")
+            alone = Hint("to be given without {profile}")
+            raise InvalidParameter("coverage", coverage, alone, "Ask with one of the two.")
         share = probability(coverage=coverage)
         rest = replace(terms, epsilon=terms.epsilon * (1 - share))
         return rest, self.of_question(measurement, rest, terms.epsilon * share)

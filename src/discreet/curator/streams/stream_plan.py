@@ -18,6 +18,7 @@ from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines.row_choice import normalised
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import root_above
+from discreet.hint_text import Hint
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.program import Program
 from discreet.mechanisms.base import Law
@@ -38,6 +39,7 @@ Start = dt.date | int | str
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _CHOICES = (*_DAYS, *_MONTHS)
+_START = Hint("Pass {start:'2026-01-01'}, for instance.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,10 @@ class Calendar:
             check.integer(start=self.start)
             return
         if self.every not in _CHOICES:
-            raise InvalidParameter("every", self.every, f"to be one of {', '.join(_CHOICES)}", "Pass every='day'.")
+            known = ", ".join(_CHOICES)
+            raise InvalidParameter("every", self.every, f"to be one of {known}", Hint("Pass {every:'day'}."))
         if isinstance(self.start, int) or not isinstance(self.start, dt.date):
-            raise InvalidParameter("start", self.start, "to be a day", "Pass start='2026-01-01', for instance.")
+            raise InvalidParameter("start", self.start, "to be a day", _START)
         if self.every in _MONTHS and self.start.day != 1:
             raise InvalidParameter("start", self.start, "to be the first of a month", "Months begin there.")
 
@@ -81,7 +84,7 @@ class Calendar:
             with suppress(ValueError):
                 return cls(every, dt.date.fromisoformat(start), kind)
         if isinstance(start, str):
-            raise InvalidParameter("start", start, "to be the first value", "Pass start='2026-01-01', for instance.")
+            raise InvalidParameter("start", start, "to be the first value", _START)
         return cls(every, start, kind)
 
     def first(self, place: int) -> dt.date | int:
@@ -127,7 +130,7 @@ def period_key(plan: Question, every: object) -> Key:
     if len(found) != 1:
         raise UnsupportedQuery(
             "A stream needs one key that tells the period of a row, a date or a time.",
-            f"Group by it, as in {_EXAMPLE}; of periods that are whole numbers, pass every=1.",
+            f"Group by it, as in {_EXAMPLE}; of periods that are whole numbers, say how many each of them has.",
         )
     return found[0]
 
@@ -392,5 +395,5 @@ def default_start(bound: BoundQuestion, key: Key, today: dt.date) -> dt.date | i
             least = math.ceil(column.bounds.low)
             return least if column.type is Type.INT else dt.date.fromordinal(least)
     if key.expression.type is Type.INT:
-        raise InvalidParameter("start", None, "to be given", "Pass the first number, e.g. start=1.")
+        raise InvalidParameter("start", None, "to be given", Hint("Pass the first number, e.g. {start:1}."))
     return today

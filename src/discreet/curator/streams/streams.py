@@ -29,6 +29,7 @@ from discreet.curator.streams.stream_plan import (
     without_period,
 )
 from discreet.errors import InvalidParameter, StreamError
+from discreet.hint_text import Hint
 from discreet.ledger import OWNER, Book, Caller, Receipt
 from discreet.ledger.serialization import name as named
 from discreet.measurement.program.execution import Reader, check_readable
@@ -207,7 +208,7 @@ class Streams:
     def _path(self, called: str, analyst: str) -> Path | None:
         """The file of the private state of somebody's stream; None if the ledger dies with the process."""
         if is_postgres(self._book.path):
-            hint = "Name a file of your own that no other machine uses: state=..., or --state."
+            hint = Hint("Name a file of your own that no other machine uses: {state:...}.")
             raise StreamError("The private state of a stream is a file beside the ledger, which is on a server", hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"

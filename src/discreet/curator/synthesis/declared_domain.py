@@ -225,9 +225,9 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     missing = "keys or bounds" if fact == "bounds" else fact
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
     remedy = _REMEDIES.get(kind, "Bins([...])")
-    hint = f"Say in domain= what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
+    hint = f"Say in the domain what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
     if kind is Type.TEXT:
-        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in domain=; "
+        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in the domain; "
     rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)
 
 

@@ -439,6 +439,6 @@ def _by_table(role: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
     """What is said for each of two tables."""
     told = {} if given is None else given
     if not isinstance(told, Mapping) or not set(told) <= set(names):
-        hint = f"Pass e.g. {role}={{{names[0]!r}: ..., {names[1]!r}: ...}}."
+        hint = f"Have a part for each of them, {names[0]!r} and {names[1]!r}."
         raise InvalidParameter(role, told, f"to be a dict by table, of {' and '.join(names)}", hint)
     return told

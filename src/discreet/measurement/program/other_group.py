@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from discreet import check
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.hint_text import Hint
 from discreet.measurement.program.program import public_keys
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
@@ -51,8 +52,8 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
     keys = tuple(_with_label(key, schema, label) for key in plan.keys)
     if keys == plan.keys:
         raise UnsupportedQuery(
-            "All values that the keys can have are groups already: nothing is left for other=.",
-            "Leave other= out, or group by a column with declared keys.",
+            "All values that the keys can have are groups already: nothing is left for another one.",
+            Hint("Leave {other} out, or group by a column with declared keys."),
         )
     return replace(plan, keys=keys)
 
