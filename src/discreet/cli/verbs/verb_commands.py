@@ -123,7 +123,7 @@ def _keyed(caller: Caller, *, charges: bool) -> Iterator[Caller]:
 
 def print_result(kind: type[Request[R]], result: R, chosen: Form) -> None:
     """Prints the result of a request: as text, as the document that a service sends, or its rows as CSV."""
-    found = result if isinstance(result, list) else [result]
+    found: list[Any] = result if isinstance(result, list) else [result]
     if chosen is Form.JSON:
         typer.echo(json_text(result_of(VERBS[kind.verb]).write(result)))
     elif result is not None:
