@@ -17,7 +17,6 @@ from discreet.cli.verbs.request_options import _FORMS, offered, option_names
 from discreet.curator import curator as curators
 from discreet.curator.curator import Curator
 from discreet.errors import InternalError
-from discreet.presentation.documents.result_documents import RESULTS
 from discreet.requests.argument_kinds import Arg, Kind, covered
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
@@ -54,7 +53,7 @@ def new_verb(monkeypatch: pytest.MonkeyPatch) -> None:
     verb = Verb(CountTables, f"{__name__}:count_tables", "count", Permission.PLAN, Queue.PLANNING)
     for module in (curators, verb_commands):
         monkeypatch.setattr(module, "VERBS", {**VERBS, verb.name: verb})
-    monkeypatch.setattr(verb_commands, "RESULTS", {**RESULTS, "count": Told()})
+    monkeypatch.setattr(verb_commands, "result_of", lambda _: Told())
 
 
 @pytest.mark.usefixtures("clinic", "new_verb")
