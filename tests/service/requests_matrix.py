@@ -149,7 +149,7 @@ _DECLARED = {
     "delta": "1e-6",
     **_COLUMNS,
 }
-_BUDGET = {"epsilon": "1000", "delta": "0.0001"}
+_GIVEN = {"budget.epsilon": "1000", "budget.delta": "0.0001"}
 
 
 def _forms(about: Targets) -> dict[str, list[dict[str, Any]]]:
@@ -166,11 +166,11 @@ def _forms(about: Targets) -> dict[str, list[dict[str, Any]]]:
         "/synthesize-tables": [{**_LINKED, "rows": "20"}],
         "/synthesize-tables/price": [_LINKED],
         "/attack": [{"table": "visits", "columns": ["age", "ward"]}],
-        "/accounts/{account}/amend": [_BUDGET],
-        "/accounts/{account}/renew": [{**_BUDGET, "sure": "yes"}],
+        "/accounts/{account}/amend": [_GIVEN],
+        "/accounts/{account}/renew": [{**_GIVEN, "sure": "yes"}],
         "/accounts/{account}/unlock": [{"note": "again"}],
         "/accounts/{account}/appoint": [{"who": "ana", "role": "analyst"}],
-        "/accounts/{account}/allot": [{"project": "book", "epsilon": "2", "delta": "1e-6"}],
+        "/accounts/{account}/allot": [{"project": "book", "cap.epsilon": "2", "cap.delta": "1e-6"}],
         "/people": [{"name": "arrival", "role": "analyst"}],
         "/people/link": [{"name": "goer"}],
         "/people/disable": [{"name": "leaver"}],

@@ -119,7 +119,7 @@ def test_a_steward_protects_appoints_and_verifies(browser: Browser, clinic: Clin
     expect(page.locator("main")).to_contain_text("Nobody is appointed")
     page.fill("#appoint-who", "ben")
     page.get_by_role("button", name="Appoint").click()
-    expect(page.get_by_role("status")).to_contain_text("They are appointed")
+    expect(page.get_by_role("status")).to_contain_text("Appoint: done")
     window.open("/people").select_option("#key-name", "ben")
     page.locator("form[action='/keys']").get_by_role("button", name="Make").click()
     expect(page.locator("#secret")).to_contain_text("dk_")

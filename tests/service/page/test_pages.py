@@ -192,6 +192,10 @@ def test_the_burn_down_follows_the_charges(clinic: Clinic) -> None:
     assert [value["left"] for value in spec["data"]["values"]] == [1, 0.75, 0.75]  # and on to the present
 
 
+def budget(name: str, epsilon: str, **more: str) -> dict[str, str]:
+    return {f"{name}.epsilon": epsilon, f"{name}.delta": "1e-6", **more}
+
+
 @pytest.mark.parametrize("act", ["amend", "allot"])
 def test_acts_need_a_budget(clinic: Clinic, act: str) -> None:
     assert clinic.browser("sue").post(f"/accounts/patients/{act}", {"project": "p"}).status_code == 422
@@ -199,9 +203,11 @@ def test_acts_need_a_budget(clinic: Clinic, act: str) -> None:
 
 def test_acts_are_entries_of_whoever_acts(clinic: Clinic) -> None:
     sue = clinic.browser("sue")
-    assert sue.post("/accounts/patients/amend", {"epsilon": "4", "delta": "1e-6", "note": "more"}).status_code == 303
-    assert sue.post("/accounts/patients/appoint", {"who": "ben", "role": "analyst", "epsilon": "1"}).status_code == 422
-    given = {"who": "ben", "role": "analyst", "epsilon": "1", "delta": "1e-6"}
+    assert sue.post("/accounts/patients/amend", budget("budget", "4", note="more")).status_code == 303
+    assert (
+        sue.post("/accounts/patients/appoint", {"who": "ben", "role": "analyst", "cap.epsilon": "1"}).status_code == 422
+    )
+    given = budget("cap", "1", who="ben", role="analyst")
     assert sue.post("/accounts/patients/appoint", given).status_code == 303
     assert sue.post("/accounts/patients/renew", {}).status_code == 422
     assert sue.post("/accounts/patients/renew", {"sure": "yes"}).status_code == 303

@@ -177,6 +177,7 @@ def test_several_questions_are_one_charge(clinic: Clinic) -> None:
     assert rows_at(ana, "/answers/1/2.csv")[0][0] == "ward"
 
 
+@pytest.mark.ci
 def test_a_profile_is_bought(clinic: Clinic) -> None:
     sent = {"table": "visits", "epsilon": "0.5", "columns": "age", "by": "ward\n"}
     shown = clinic.browser("ana").post("/profile", sent)
@@ -249,6 +250,37 @@ def test_what_is_refused_is_called_by_its_label(shared: Clinic, verb: str, path:
     names = "|".join(each.name for each in fields(VERBS[verb]))
     assert not re.search(rf"\b({names})=\S", told), told
     assert len(shared.desk.done) == before, "it was sent to a worker"
+
+
+STEWARDS = [verb for verb in VERBS.values() if verb.permission is Permission.STEWARD]
+_TAKEN = {"who": "ben", "role": "analyst", "project": "thesis", "sure": "yes"}
+_GIVEN = {f"{name}.{part}": text for name in ("budget", "cap") for part, text in (("epsilon", "1"), ("delta", "1e-6"))}
+
+
+def bad_texts(each: Argument) -> Iterator[tuple[str, dict[str, str]]]:
+    """What the field of an action refuses, and what it is called then."""
+    if each.arg.kind is Kind.BUDGET:
+        yield label_of(f"{each.name}.epsilon"), {f"{each.name}.epsilon": "-1"}
+        if each.required:
+            yield label_of(each.name), dict.fromkeys(_GIVEN, "")
+    elif each.arg.kind is Kind.TEXT:
+        yield label_of(each.name), {each.name: "two\nlines"}
+    elif each.arg.choices:
+        yield label_of(each.name), {each.name: "no such choice"}
+    elif each.required and each.name != "account":
+        yield label_of(each.name), {each.name: ""}
+
+
+@pytest.mark.parametrize("verb", STEWARDS, ids=lambda verb: verb.name)
+def test_actions_of_stewards_are_refused_in_the_words_of_their_forms(shared: Clinic, verb: Verb) -> None:
+    sue, path, before = shared.browser("sue"), f"/accounts/patients/{verb.name}", len(shared.curator.entries())
+    cases = [case for each in fields(verb) for case in bad_texts(each)]
+    assert cases
+    for label, bad in cases:
+        told = message(sue.post(path, {**_TAKEN, **_GIVEN, **bad}).text)
+        assert f"Expected {label}=" in told, (bad, told)
+        assert not re.search(r"\b(epsilon|delta|rho|budget|cap|note|role|who|project)=\S", told), told
+    assert len(shared.curator.entries()) == before
 
 
 def test_every_verb_of_the_page_has_one() -> None:

@@ -5,6 +5,7 @@ A field is called by its label, in the form and in every message about it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from starlette.datastructures import ImmutableMultiDict
 from discreet.errors import DiscreetError, explained
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal
-from discreet.requests.argument_kinds import Arg, Kind, covered
+from discreet.requests.argument_kinds import Arg, Kind, covered, read_argument
 from discreet.requests.argument_texts import read_text
 from discreet.requests.request import Argument, R, Request, arguments
 
@@ -24,6 +25,8 @@ Posted = ImmutableMultiDict[str, str]
 NOTHING: Posted = ImmutableMultiDict()
 AMOUNTS = ("epsilon", "delta", "rho")
 _LABELS = {"sql": "SQL query"}
+_PYTHON_BUDGET = re.compile(r"Budget\((.*)\)")
+"""How examples of budgets are written."""
 
 
 def label_of(name: str) -> str:
@@ -35,9 +38,13 @@ def label_of(name: str) -> str:
     return _LABELS.get(name) or name.replace("_", " ").replace(".", " ").capitalize()
 
 
-PAGE = Spelling(
-    name=label_of, given=lambda name, value: f"{label_of(name)}: {value}" if value else f"“{label_of(name)}”"
-)
+def _given(name: str, value: str) -> str:
+    budget = _PYTHON_BUDGET.fullmatch(value)
+    shown = budget[1].replace("=", " ") if budget else value
+    return f"{label_of(name)}: {shown}" if shown else f"“{label_of(name)}”"
+
+
+PAGE = Spelling(name=label_of, given=_given)
 """How messages write arguments: by their labels."""
 
 
@@ -101,6 +108,7 @@ _INPUTS: Mapping[Kind, Input] = covered(
     },
     "page",
 )
+_COUNT = Arg(Kind.COUNT, "A whole number.")
 _ON_LINES = {
     Kind.SQL: "Separate queries by an empty line.",
     Kind.NAMES: "One group on each line, with commas between its columns.",
@@ -161,6 +169,16 @@ def read_form(
     given = {each.name: _INPUTS[each.arg.kind].read(posted, each.name, each.arg) for each in _offered(request)}
     left = {name: text for name, text in usual.items() if given.get(name) is None}
     return request.of(**{**given, **left, **fixed})
+
+
+def read_count(posted: Posted, name: str, default: int) -> int:
+    """Returns a whole number of at least 1 that a form of no request gives, or the default.
+
+    Raises:
+        InvalidParameter: if it is none.
+    """
+    found = _text(posted, name, _COUNT)
+    return default if found is None else int(read_argument(name, found, _COUNT))
 
 
 def _offered(request: type[Request[Any]]) -> list[Argument]:

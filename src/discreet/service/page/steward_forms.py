@@ -1,4 +1,4 @@
-"""What stewards write into forms: budgets, and declarations about a table, with a warning for all that is missing."""
+"""Declarations about a table, which stewards write into a form, with a warning for all that is missing."""
 
 from __future__ import annotations
 
@@ -6,46 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.service.desk import Document
+from discreet.service.page.request_forms import AMOUNTS, read_count
 from discreet.service.page.visit import Visit
 
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
 _LARGEST_EPSILON = 10
 _DELTA_HINT = "Groups whose keys are not declared need a delta."
-
-
-def amounts(visit: Visit) -> dict[str, str]:
-    """Returns the epsilon, delta and rho that a form gives, as texts."""
-    return {name: visit.text(name) for name in ("epsilon", "delta", "rho") if visit.text(name)}
-
-
-def needed_amounts(visit: Visit) -> dict[str, str]:
-    """Returns the amounts of a budget in a form.
-
-    Raises:
-        InvalidParameter: if there are none.
-    """
-    found = amounts(visit)
-    if not found:
-        raise InvalidParameter("budget", None, "to be given", "Write an epsilon, an epsilon and a delta, or a rho.")
-    return found
-
-
-def whole_number(visit: Visit, name: str, default: int) -> int:
-    """Returns a positive whole number of a form.
-
-    Raises:
-        InvalidParameter: if it is none.
-    """
-    text = visit.text(name)
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit()):
-        raise InvalidParameter(name, text, "to be a whole number", f"Write e.g. {default}.")
-    return check.integer(**{name: int(text)}, at_least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +135,9 @@ def declaration(visit: Visit) -> Declaration:
         unit="" if visit.text("whose") == "row" else unit,
         each_row=visit.text("whose") == "row",
         account=visit.text("account"),
-        amounts=amounts(visit),
-        max_groups=whole_number(visit, "max_groups", 1),
-        max_rows=whole_number(visit, "max_rows", 1),
+        amounts={name: visit.text(name) for name in AMOUNTS if visit.text(name)},
+        max_groups=read_count(visit.form, "max_groups", 1),
+        max_rows=read_count(visit.form, "max_rows", 1),
         neighbours=visit.text("neighbours"),
         version=visit.text("version"),
         columns=columns,

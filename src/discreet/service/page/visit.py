@@ -22,11 +22,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.requests.request import Request as Asked
+from discreet.requests.verb_table import Queue, Verb
 from discreet.service.acts import Acts
 from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Desk, Document, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.kept_answers import KeptAnswers
 from discreet.service.page.request_forms import in_words
@@ -112,6 +114,12 @@ class Visit:
         except DiscreetError as error:
             note_refusal(self.request, error)  # here, since some pages show it beside a form
             raise
+
+    async def perform_verb(self, verb: Verb, asked: Asked[Any], key: str | None = None) -> Document:
+        """Has done what a request asks, by a worker or in the ledger."""
+        if verb.queue is Queue.LEDGER:
+            return await run_in_threadpool(self.site.acts.perform, self.caller, asked)
+        return await self.perform(OPERATIONS[verb.name], asked.document(), key)
 
 
 Handler = Callable[[Visit], Awaitable[Response] | Response]

@@ -11,7 +11,7 @@ from discreet.noise.tokens import token
 from discreet.requests.question_requests import Ask
 from discreet.requests.verb_table import VERBS, Verb
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS, Document
+from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, read_form
@@ -73,7 +73,7 @@ async def explain(visit: Visit) -> Response:
 async def _performed(visit: Visit, verb: Verb) -> Document:
     asked = read_form(verb.request, visit.form, usual={"epsilon": FIRST})
     key = (visit.text("key") or token(16)) if verb.charges else None
-    return await visit.perform(OPERATIONS[verb.name], asked.document(), key)
+    return await visit.perform_verb(verb, asked, key)
 
 
 async def ask(visit: Visit) -> Response:

@@ -1,9 +1,9 @@
-"""Pages of the book: accounts and acts on them, history, certificates, what is left, and whether the chain is whole."""
+"""Pages of the ledger: accounts and actions on them, history, certificates, budgets, and whether it is whole."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -14,11 +14,12 @@ from discreet.ledger import Entry
 from discreet.presentation.ledger_view.account_view import burn_down_chart
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.presentation.ledger_view.query_text import asked_text
-from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
+from discreet.requests.request import arguments
+from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
+from discreet.service.page.request_forms import Field, form_of, label_of, read_form
 from discreet.service.page.routes.analyst_routes import attachment
-from discreet.service.page.steward_forms import amounts, needed_amounts
 from discreet.service.page.visit import PageRoute, Visit, to
 
 ON_A_PAGE = 50
@@ -37,9 +38,8 @@ def account(visit: Visit) -> Response:
     names = []
     if visit.caller.may(Permission.MANAGE_PEOPLE):
         names = [person.name for person in visit.site.identities.people(visit.caller) if not person.disabled]
-    done = _DONE.get(visit.asked("done"), "")
-    roles = [("analyst", "analyst"), *([("steward", "steward")] if visit.caller.role is ServiceRole.OWNER else [])]
-    return visit.page("account.html", **_account(visit), names=names, roles=roles, done=done)
+    done = next((label_of(verb.name) for verb in ACTIONS if verb.name == visit.asked("done")), "")
+    return visit.page("account.html", **_account(visit), names=names, actions=_actions(visit), safe=SAFE, done=done)
 
 
 def _account(visit: Visit) -> dict[str, Any]:
@@ -59,55 +59,51 @@ def report(visit: Visit) -> Response:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- acts
+# ---------------------------------------------------------------------------------------------------- actions
+
+SAFE = ("appoint", "allot")
+"""Actions that give a part of what there is; all others change what people are promised."""
+
+ACTIONS = tuple(
+    sorted(
+        (
+            verb
+            for verb in VERBS.values()
+            if (verb.permission, verb.queue) == (Permission.STEWARD, Queue.LEDGER)
+            and "page" in verb.faces
+            and "account" in [each.name for each in arguments(verb.request)]
+        ),
+        key=lambda verb: verb.name not in SAFE,
+    )
+)
+"""What a steward does to an account: each is an entry of the ledger."""
 
 
-def _act(name: str, work: Callable[[Visit, str], object]) -> PageRoute:
-    """A form of an account that becomes an entry of the book."""
+def _actions(visit: Visit) -> list[dict[str, Any]]:
+    """What a steward can do, with the forms for it."""
+    return [
+        {"name": verb.name, "title": label_of(verb.name), "about": verb.request.__doc__, "fields": _fields(visit, verb)}
+        for verb in ACTIONS
+    ]
 
+
+def _fields(visit: Visit, verb: Verb) -> list[Field]:
+    """The fields of an action on this account; only the owner makes stewards."""
+    fields = form_of(verb.request, without=("account",))
+    hidden = () if visit.caller.role is ServiceRole.OWNER else (ServiceRole.STEWARD.value,)
+    return [replace(each, choices=tuple(one for one in each.choices if one[0] not in hidden)) for each in fields]
+
+
+def _action(verb: Verb) -> PageRoute:
     def done(visit: Visit) -> Response:
         place = visit.request.path_params["account"]
-        work(visit, place)
-        return to(f"/accounts/{quote(place, safe='')}?done={name}")
+        if verb.name == "renew" and visit.text("sure") != "yes":
+            raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
+        visit.site.acts.perform(visit.caller, read_form(verb.request, visit.form, account=place))
+        return to(f"/accounts/{quote(place, safe='')}?done={verb.name}")
 
-    path = f"/accounts/{{account}}/{name}"
-    return PageRoute(method="POST", path=path, permission=Permission.STEWARD, handler=done, verbs=(name,))
-
-
-def _amend(visit: Visit, account: str) -> None:
-    asked = Amend.of(account=account, budget=needed_amounts(visit), note=visit.text("note"))
-    visit.site.acts.perform(visit.caller, asked)
-
-
-def _renew(visit: Visit, account: str) -> None:
-    if visit.text("sure") != "yes":
-        raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
-    asked = Renew.of(account=account, budget=amounts(visit) or None, note=visit.text("note"))
-    visit.site.acts.perform(visit.caller, asked)
-
-
-def _unlock(visit: Visit, account: str) -> None:
-    visit.site.acts.perform(visit.caller, Unlock.of(account=account, note=visit.text("note")))
-
-
-def _appoint(visit: Visit, account: str) -> None:
-    who, role, cap = visit.text("who"), visit.text("role"), amounts(visit) or None
-    visit.site.acts.perform(visit.caller, Appoint.of(who=who, role=role, account=account, cap=cap))
-
-
-def _allot(visit: Visit, account: str) -> None:
-    cap, note = needed_amounts(visit), visit.text("note")
-    asked = Allot.of(project=visit.text("project"), account=account, cap=cap, note=note)
-    visit.site.acts.perform(visit.caller, asked)
-
-
-_DONE = {
-    "amend": "The budget is amended.",
-    "renew": "A new period has begun.",
-    "unlock": "The failure credits are given back.",
-    "appoint": "They are appointed.",
-    "allot": "The project has its cap.",
-}
+    path = f"/accounts/{{account}}/{verb.name}"
+    return PageRoute(method="POST", path=path, permission=verb.permission, handler=done, verbs=(verb.name,))
 
 
 # ---------------------------------------------------------------------------------------------------- history
@@ -197,11 +193,7 @@ ROUTES = (
     PageRoute(method="GET", path="/overview", permission=_ALL, handler=overview),
     PageRoute(method="GET", path="/accounts/{account}", permission=_ALL, handler=account),
     PageRoute(method="GET", path="/accounts/{account}/report", permission=Permission.VERIFY, handler=report),
-    _act("amend", _amend),
-    _act("renew", _renew),
-    _act("unlock", _unlock),
-    _act("appoint", _appoint),
-    _act("allot", _allot),
+    *map(_action, ACTIONS),
     PageRoute(method="GET", path="/history", permission=_OWN, handler=history, verbs=("history",)),
     PageRoute(method="GET", path="/budget", permission=_OWN, handler=own_budget, verbs=("budget",)),
     PageRoute(method="GET", path="/certificates/{sequence:int}", permission=_OWN, handler=certificate),

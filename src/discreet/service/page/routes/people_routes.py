@@ -9,7 +9,7 @@ from starlette.responses import Response
 from discreet.errors import InvalidParameter
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.identity import Person
-from discreet.service.page.steward_forms import whole_number
+from discreet.service.page.request_forms import read_count
 from discreet.service.page.visit import PageRoute, Visit, to
 
 _MADE = {
@@ -97,7 +97,7 @@ def make_key(visit: Visit) -> Response:
         visit.text("name"),
         tables=tables or None,
         project=visit.text("project"),
-        expires_days=whole_number(visit, "days", 90),
+        expires_days=read_count(visit.form, "days", 90),
         note=visit.text("note"),
     )
     return _shown(visit, Secret(title=f"Key {key} of {visit.text('name')}.", text=text, hint="Only its hash is kept."))

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from discreet.errors import DiscreetError, InternalError, TooManyRequests
 from discreet.noise.tokens import token
-from discreet.requests.verb_table import Verb
+from discreet.requests.verb_table import Queue, Verb
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS, Document
+from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, label_of, read_form
@@ -72,7 +72,7 @@ class VerbPage:
         key = (visit.text("key") or token(16)) if verb.charges else None
         try:
             asked = read_form(verb.request, visit.form)
-            document = await visit.perform(OPERATIONS[verb.name], asked.document(), key)
+            document = await visit.perform_verb(verb, asked, key)
         except DiscreetError as error:
             if status_of(error) >= 500 or isinstance(error, TooManyRequests):
                 raise
@@ -113,13 +113,13 @@ def whose(visit: Visit) -> str:
 
 
 def pages_of(verbs: Iterable[Verb], shown: Collection[str]) -> tuple[VerbPage, ...]:
-    """Returns a page for each verb that workers do and that pages do not show yet.
+    """Returns a page for each verb of a service that pages do not show yet.
 
     Args:
         verbs: all of them.
         shown: the names of those that have a page of their own.
     """
-    offered = {verb.name: verb for verb in verbs if "page" in verb.faces and verb.name in OPERATIONS}
+    offered = {verb.name: verb for verb in verbs if "page" in verb.faces and verb.queue is not Queue.NONE}
     plans = {name for name in offered if name.startswith(PLAN) and name.removeprefix(PLAN) in offered}
     rest = (verb for name, verb in offered.items() if name not in plans and name not in shown)
     return tuple(VerbPage(verb, offered.get(f"{PLAN}{verb.name}")) for verb in rest)
