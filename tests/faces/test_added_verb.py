@@ -1,4 +1,4 @@
-"""A verb is one file with its request and handler, and one line of `VERBS`: Python, HTTP, OpenAPI and remote follow."""
+"""A verb is one file with its request and handler, and one line of `VERBS`: all faces follow."""
 
 from __future__ import annotations
 
@@ -53,3 +53,29 @@ def test_python_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -> None:
     assert told["openapi"]["operationId"] == "count_rows"
     assert set(told["model"]) == {"kind", "table", "rows", "ends", "cost"}
     assert told["docs"] == ["| `POST /v1/count-rows` | who may ask | Count the rows of a table, and pay for it. |"]
+
+
+PAGE = """
+import json, pathlib, re
+from tests.service.page.fakes import clinic_at
+
+with clinic_at(pathlib.Path.cwd()) as clinic:
+    ana = clinic.browser("ana")
+    form = ana.get("/count-rows").text
+    key = re.search(r'name="key" value="([^"]+)"', form)[1]
+    sent = {"table": "visits", "epsilon": "0.5", "key": key}
+    shown = [ana.post("/count-rows", sent).text for _ in range(2)]
+    bad = ana.post("/count-rows", {**sent, "epsilon": "-1"})
+    charges = [e.who for e in clinic.curator.history("visits") if e.kind == "charge"]
+print(json.dumps({"form": form, "shown": shown, "bad": [bad.status_code, bad.text], "charges": charges}))
+"""
+
+
+@pytest.mark.ci
+def test_the_page_offers_it(tmp_path: Path) -> None:
+    told = json.loads(run_with_the_verb(tmp_path, PAGE))
+    assert '<label for="epsilon">Epsilon</label>' in told["form"]
+    assert all("<dt>Rows</dt>" in shown for shown in told["shown"])
+    assert told["bad"][0] == 422
+    assert "Expected Epsilon=" in told["bad"][1]
+    assert told["charges"] == ["ana"]

@@ -321,7 +321,7 @@ def generator_of(
             raise InvalidParameter("generator", given, f"to be one of {', '.join(_KNOWN)}")
         found = Terms.of(epsilon, delta, budget)
         if not found.delta:
-            hint = Hint("Generators add normal noise: pass {delta:1e-9}, say. A pure budget cannot pay it.")
+            hint: str = Hint("Generators add normal noise: pass {delta:1e-9}, say. A pure budget cannot pay it.")
             raise InvalidParameter("delta", delta or 0, "to be positive", hint)
         return _KNOWN[given.lower()](epsilon=found.epsilon, delta=found.delta, neighbours=neighbours)
     if type(given) not in _KNOWN.values():

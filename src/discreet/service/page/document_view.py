@@ -99,11 +99,14 @@ def outcome_of(document: Document, *, number: int = 0, rehearsed: bool = False) 
 def view_document(document: Document) -> DocumentView:
     """Returns what is shown of a document by the common rules; what is nested is told by its text, if it has one."""
     tables, text = tables_of(document), str(document.get("text") or "")
-    facts = {name: value for name, value in document.items() if name not in _OWN and not _is_nested(value)}
-    if not tables and not text:
-        tables = tuple(_listed(name, value) for name, value in document.items() if _is_listed(value))
+    told = {name: value for name, value in document.items() if name not in _OWN}
+    if tables or text:
+        told = {name: value for name, value in told.items() if not _is_nested(value)}
+    else:
+        tables = tuple(_listed(name, value) for name, value in told.items() if _is_listed(value))
+        told = {name: value for name, value in told.items() if not _is_listed(value)}
     notes = tuple(map(str, document.get("notes") or ()))
-    return DocumentView(facts={label_of(n): _text(v) for n, v in facts.items()}, tables=tables, notes=notes, text=text)
+    return DocumentView(facts={label_of(n): _text(v) for n, v in told.items()}, tables=tables, notes=notes, text=text)
 
 
 def tables_of(document: Mapping[str, Any]) -> tuple[Table, ...]:
@@ -150,4 +153,6 @@ def _listed(name: str, value: Any) -> Table:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
-    return str(value["text"]) if isinstance(value, dict) and "text" in value else str(value)
+    if isinstance(value, dict):
+        return str(value.get("text") or ", ".join(f"{name}: {_text(part)}" for name, part in value.items()))
+    return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

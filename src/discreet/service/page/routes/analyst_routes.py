@@ -10,13 +10,14 @@ from discreet.errors import DiscreetError, InternalError, InvalidParameter, TooM
 from discreet.noise.tokens import token
 from discreet.requests.question_requests import Ask
 from discreet.requests.verb_table import VERBS, Verb
+from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, read_form
 from discreet.service.page.routes.verb_routes import draft, keep, whose
-from discreet.service.page.visit import PageRoute, Visit, note_refusal, status_of, to
+from discreet.service.page.visit import PageRoute, Visit, note_refusal, to
 
 FIRST = "0.1"
 """The epsilon that the form begins with."""

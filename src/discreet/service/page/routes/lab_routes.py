@@ -9,9 +9,10 @@ from starlette.responses import Response
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.report.charts import Spec
 from discreet.report.finding import Finding
+from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
-from discreet.service.page.visit import PageRoute, Visit, status_of
+from discreet.service.page.visit import PageRoute, Visit
 
 
 async def show_attack(visit: Visit) -> Response:

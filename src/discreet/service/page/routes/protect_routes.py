@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from discreet.errors import DiscreetError
+from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, listed, resolve, store_upload
 from discreet.service.page.steward_forms import TYPES, Declaration, declaration, inspected
 from discreet.service.page.uploaded_form import UploadedForm
-from discreet.service.page.visit import CSRF_FIELD, CSRF_HEADER, PageRoute, Visit, require_token, status_of, to
+from discreet.service.page.visit import CSRF_FIELD, CSRF_HEADER, PageRoute, Visit, require_token, to
 
 
 async def choose_file(visit: Visit) -> Response:

@@ -12,12 +12,13 @@ from starlette.responses import Response
 from discreet.errors import DiscreetError, InternalError, TooManyRequests
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
+from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, label_of, read_form
-from discreet.service.page.visit import PageRoute, Visit, note_refusal, status_of
+from discreet.service.page.visit import PageRoute, Visit, note_refusal
 
 PLAN = "plan_"
 """What the name of a verb begins with that tells what another one would release and cost."""
