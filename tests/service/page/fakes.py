@@ -25,7 +25,7 @@ from discreet.service.desk import OPERATIONS, Document, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import VERB_PAGES, create_page
 from discreet.service.page.browser_guard import BrowserGuard
-from discreet.service.page.routes.verb_routes import VerbPage
+from discreet.service.page.routes.verb_pages import VerbPage
 from discreet.service.settings import Settings
 from discreet.service.worker import operations
 

@@ -14,7 +14,7 @@ from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import OPERATIONS
 from discreet.service.page import ROUTES
-from discreet.service.page.kept_answers import MOST_OF_ONE, Kept, KeptAnswers
+from discreet.service.page.kept_answers import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, Kept, KeptAnswers
 from discreet.service.page.page_templates import ASSETS, asset
 from tests.service.page.fakes import Browser, Clinic, table_facts
 from tests.service.page.test_guard import address
@@ -150,6 +150,14 @@ def test_few_answers_are_kept() -> None:
     kept = KeptAnswers()
     numbers = [kept.add("ana", Kept(question="", document={})) for _ in range(MOST_OF_ONE + 2)]
     assert [kept.find("ana", number) is not None for number in numbers] == [False] * 2 + [True] * MOST_OF_ONE
+
+
+def test_large_answers_are_not_kept() -> None:
+    rows = {"columns": [{"name": "n"}], "rows": [[1]] * (MOST_CELLS + 1)}
+    model = {"name": "t", "released": {"model": {"x": "y" * MOST_LETTERS}, "table": {"n": [1]}}}
+    assert [KeptAnswers().add("ana", Kept(question="", document=each)) for each in (rows, model)] == [0, 0]
+    rows["rows"] = rows["rows"][:-1]
+    assert KeptAnswers().add("ana", Kept(question="", document=rows))
 
 
 def test_a_certificate_tells_what_was_promised(clinic: Clinic) -> None:

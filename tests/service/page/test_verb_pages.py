@@ -25,7 +25,7 @@ from discreet.service.desk import OPERATIONS, Operation
 from discreet.service.page import OWN, ROUTES, VERB_PAGES
 from discreet.service.page.document_view import view_document
 from discreet.service.page.request_forms import label_of
-from discreet.service.page.routes.verb_routes import VerbPage, pages_of
+from discreet.service.page.routes.verb_pages import VerbPage, pages_of
 from discreet.service.worker import operations
 from tests.service.page.fakes import Browser, Clinic, clinic_at
 
@@ -93,7 +93,7 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clinic
     """A clinic whose curator knows one verb more: nothing of the page is changed for it."""
     known = {**VERBS, COUNTING.name: COUNTING}
     operation = Operation(COUNTING.name, COUNTING.permission, COUNTING.queue, COUNTING.charges)
-    monkeypatch.setitem(OPERATIONS, COUNTING.name, operation)  # type: ignore[arg-type]  # a dictionary
+    monkeypatch.setitem(OPERATIONS, COUNTING.name, operation)
     monkeypatch.setattr(operations, "VERBS", known)
     monkeypatch.setattr("discreet.curator.curator.VERBS", known)
     pages = pages_of(known.values(), {verb for route in OWN for verb in route.verbs})

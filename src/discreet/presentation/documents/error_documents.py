@@ -79,7 +79,8 @@ def read_error(document: Given) -> DiscreetError:
         if name not in _OWN and _FIELD.fullmatch(name):
             error.__dict__[name] = _read(value)
     for name, template in document.get("templates", {}).items():
-        error.__dict__[str(name)] = Hint(str(template))
+        if _FIELD.fullmatch(name):
+            error.__dict__[name] = Hint(str(template))
     if isinstance(error, errors.MissingExtra):
         error.name, error.msg = document["module"], str(document["message"])  # where the interpreter keeps them
     for note in document.get("notes", ()):

@@ -30,7 +30,7 @@ from discreet.service.page.routes import (
     protect_routes,
     provider_sign_in,
     sign_in,
-    verb_routes,
+    verb_pages,
 )
 from discreet.service.page.visit import PageRoute, Site, rendered
 from discreet.service.settings import Settings
@@ -58,7 +58,7 @@ OWN: tuple[PageRoute, ...] = (
 )
 """All pages that are made by hand and need somebody signed in, each with the permission it needs."""
 
-VERB_PAGES = verb_routes.pages_of(VERBS.values(), {verb for route in OWN for verb in route.verbs})
+VERB_PAGES = verb_pages.pages_of(VERBS.values(), {verb for route in OWN for verb in route.verbs})
 ROUTES: tuple[PageRoute, ...] = (*OWN, *(route for page in VERB_PAGES for route in page.routes))
 
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
@@ -73,7 +73,7 @@ def create_page(
     limits: RateLimits,
     settings: Settings,
     *,
-    pages: Sequence[verb_routes.VerbPage] = VERB_PAGES,
+    pages: Sequence[verb_pages.VerbPage] = VERB_PAGES,
 ) -> BrowserGuard:
     """Returns the page as an application to be mounted at the root of a server.
 
@@ -86,7 +86,7 @@ def create_page(
         pages: those of verbs.
     """
     templates = environment()
-    navigation = (*NAVIGATION[:1], *verb_routes.navigation_of(pages), *NAVIGATION[1:])
+    navigation = (*NAVIGATION[:1], *verb_pages.navigation_of(pages), *NAVIGATION[1:])
     templates.globals |= {"navigation": navigation, "provider": ""}
     site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
     signed_in = (*OWN, *(route for page in pages for route in page.routes))

@@ -5,6 +5,7 @@ Nothing is asked again for a download, and nobody gets another's answer: it is f
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,7 +17,8 @@ MOST = 512
 """Answers of everybody; the oldest go first."""
 MOST_OF_ONE = 16
 MOST_CELLS = 200_000
-"""Of one answer; a larger one is exported through the API."""
+MOST_LETTERS = 20 * MOST_CELLS
+"""Of one answer, and of its JSON; a larger one is exported through the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +29,11 @@ class Kept:
     document: Document
 
     @property
-    def cells(self) -> int:
-        """How many values its tables have."""
-        return sum(len(table.rows) * len(table.headings) for table in tables_of(self.document))
+    def is_small(self) -> bool:
+        """Tells whether it can be kept: neither its tables nor a model beside them are large."""
+        if sum(len(table.rows) * len(table.headings) for table in tables_of(self.document)) > MOST_CELLS:
+            return False
+        return len(json.dumps(self.document)) <= MOST_LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class KeptAnswers:
 
     def add(self, who: str, answer: Kept) -> int:
         """Keeps an answer, and returns its number; 0 if it is too large to be kept."""
-        if answer.cells > MOST_CELLS:
+        if not answer.is_small:
             return 0
         number = next(self._numbers)
         self._kept[who, number] = answer

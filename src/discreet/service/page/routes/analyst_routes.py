@@ -16,7 +16,7 @@ from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, read_form
-from discreet.service.page.routes.verb_routes import draft, keep, whose
+from discreet.service.page.routes.verb_pages import draft, keep, whose
 from discreet.service.page.visit import PageRoute, Visit, note_refusal, to
 
 FIRST = "0.1"
