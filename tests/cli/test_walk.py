@@ -16,7 +16,7 @@ from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
-from discreet.presentation.documents import answer_document
+from discreet.presentation.documents.answer_documents import answer_document
 from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, told_history, write
 
 

@@ -15,7 +15,7 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.noise import SeededBits
-from discreet.presentation.documents import error_document
+from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api

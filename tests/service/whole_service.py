@@ -26,7 +26,7 @@ from discreet.curator.observation import engine_of, observed
 from discreet.curator.served import narrowed, table_facts
 from discreet.errors import DiscreetError, InternalError, UnknownJob
 from discreet.noise import SeededBits
-from discreet.presentation.documents import error_document
+from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api

@@ -22,7 +22,7 @@ from typing import Any, Self
 from discreet import check, errors
 from discreet.curator.asking.answer import Answer
 from discreet.errors import DiscreetError
-from discreet.presentation.documents import read_answer
+from discreet.presentation.documents.answer_documents import read_answer
 from discreet.remote.http_transport import TIMEOUT
 from discreet.remote.remote_curator import RemoteCurator
 from discreet.remote.remote_curator import connect as _connect
@@ -288,7 +288,7 @@ class Cursor:
         answer: the whole answer of the last question, with its cost and notes.
 
     >>> from discreet import Budget, Curator, engines, noise
-    >>> from discreet.presentation.documents import answer_document
+    >>> from discreet.presentation.documents.answer_documents import answer_document
     >>> curator = Curator.for_tests(engine=engines.Memory(), bits=noise.SeededBits(8))
     >>> curator.protect([{"ward": "A"}] * 60, name="visits", types={"ward": "text"}, budget=Budget(epsilon=1))
     >>> class Service:  # a curator of this process, in the place of one that is reached over HTTP

@@ -13,7 +13,8 @@ from discreet import check
 from discreet.errors import DiscreetError, InvalidParameter, ServiceUnavailable
 from discreet.ledger import OWNER, Balance, Caller, Head
 from discreet.noise.tokens import token
-from discreet.presentation.documents import read_balance, read_error, read_standing
+from discreet.presentation.documents.error_documents import read_error
+from discreet.presentation.documents.ledger_documents import read_balance, read_standing
 from discreet.presentation.documents.result_documents import result_of
 from discreet.progress import Progress
 from discreet.remote.http_transport import TIMEOUT, Address, Transport

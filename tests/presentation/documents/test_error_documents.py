@@ -9,8 +9,7 @@ import pytest
 from discreet import errors
 from discreet.errors import DiscreetError
 from discreet.ledger import Remaining
-from discreet.presentation.documents import error_document, read_error
-from discreet.presentation.documents.error_documents import OUR_FAULT
+from discreet.presentation.documents.error_documents import OUR_FAULT, error_document, read_error
 from discreet.privacy import Budget
 from discreet.privacy.events import Gaussian
 

@@ -13,29 +13,21 @@ from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.learn import LogisticRegression
 from discreet.noise import SeededBits
-from discreet.presentation.documents import (
+from discreet.presentation.documents.answer_documents import (
     answer_document,
     answers_document,
-    balance_document,
-    choices_document,
-    entry_document,
-    explanation_document,
-    fit_plan_document,
-    model_document,
-    profile_document,
     read_answer,
     read_answers,
-    read_balance,
-    read_choices,
-    read_entry,
-    read_fit_plan,
-    read_model,
 )
 from discreet.presentation.documents.json_values import (
     Document,
     read_value,
     write_value,
 )
+from discreet.presentation.documents.ledger_documents import balance_document, entry_document, read_balance, read_entry
+from discreet.presentation.documents.model_documents import fit_plan_document, model_document, read_fit_plan, read_model
+from discreet.presentation.documents.plan_documents import choices_document, explanation_document, read_choices
+from discreet.presentation.documents.profile_documents import profile_document
 from discreet.privacy import Budget
 from discreet.requests.argument_kinds import read_parameters, write_parameters
 from discreet.requests.learner_arguments import read_learner, write_learner

@@ -14,7 +14,8 @@ from httpx import ASGITransport, AsyncClient
 from discreet.curator import Answer
 from discreet.errors import DiscreetError, UnknownJob
 from discreet.ledger import Remaining
-from discreet.presentation.documents import answer_document, error_document
+from discreet.presentation.documents.answer_documents import answer_document
+from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.privacy.events import Pure
 from discreet.requests.request import Request

@@ -11,7 +11,8 @@ import pytest
 
 from discreet import errors
 from discreet.errors import DiscreetError
-from discreet.presentation.documents import read_answer, read_error
+from discreet.presentation.documents.answer_documents import read_answer
+from discreet.presentation.documents.error_documents import read_error
 from discreet.service.api.error_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
 from discreet.service.caller import ServiceRole

@@ -17,7 +17,8 @@ import pandas as pd
 from discreet.curator import Curator
 from discreet.errors import UnknownTable
 from discreet.noise import SeededBits
-from discreet.presentation.documents import answer_document, explanation_document
+from discreet.presentation.documents.answer_documents import answer_document
+from discreet.presentation.documents.plan_documents import explanation_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
-from fractions import Fraction
 
-from discreet.ledger import Account, Balance, Entry, Role, Share, Standing
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_any_loss,
-    read_remaining,
-    read_some_loss,
-    reader,
-    write_amount,
-    write_loss_text,
-    write_remaining,
-)
+from discreet.ledger import Account, Balance, Entry, Share, Standing
+from discreet.presentation.documents.json_values import Document, Given, reader, write_loss_text
+from discreet.presentation.documents.plain_results import read_fields, write_fields
 from discreet.presentation.ledger_view.entry_view import view_entry
 
 
 def balance_document(balance: Balance) -> Document:
     """Returns the figures of an account, or of somebody on it."""
-    return {
-        "kind": "balance",
-        "total": write_loss_text(balance.total),
-        "spent": write_loss_text(balance.spent),
-        "remaining": write_remaining(balance.remaining),
-        "lifetime": write_loss_text(balance.lifetime),
-        "period": balance.period,
-        "failures": balance.failures,
-        "stopped": list(balance.stopped),
-        "locked": balance.locked,
-        "facts": dict(balance.facts),
-    }
+    told = write_fields(balance, of=Balance)
+    return {"kind": "balance", **told, "locked": balance.locked, "facts": dict(balance.facts)}
 
 
 def standing_document(standing: Standing) -> Document:
     """Returns the figures of an account as "balance", and everybody's on it as "people" and "projects"."""
     return {
+        "account": standing.account,
         "listed": standing.listed,
         "balance": balance_document(standing),
         "people": [share_document(one) for one in standing.people],
@@ -49,13 +29,7 @@ def standing_document(standing: Standing) -> Document:
 
 def share_document(share: Share) -> Document:
     """Returns the figures of a person, or of a project, on an account."""
-    return {
-        **balance_document(share.balance),
-        "name": share.name,
-        "role": None if share.role is None else share.role.value,
-        "cap": write_loss_text(share.cap),
-        "spendable": write_amount(share.spendable),
-    }
+    return {**balance_document(share.balance), **write_fields(share, without=("balance",))}
 
 
 @reader("account's balance")
@@ -65,15 +39,7 @@ def read_balance(document: Given) -> Balance:
     Raises:
         InvalidParameter: if it is the document of nothing of the kind.
     """
-    return Balance(
-        total=read_some_loss(document["total"]),
-        spent=read_any_loss(document["spent"]),
-        remaining=read_remaining(document["remaining"]),
-        lifetime=read_any_loss(document["lifetime"]),
-        period=int(document["period"]),
-        failures=int(document["failures"]),
-        stopped=tuple(map(str, document["stopped"])),
-    )
+    return read_fields(Balance, document)
 
 
 @reader("account's standing")
@@ -83,25 +49,13 @@ def read_standing(document: Given) -> Standing:
     Raises:
         InvalidParameter: if it is the document of nothing of the kind.
     """
-    whole = read_balance(document["balance"])
-    return Standing(
-        **{field.name: getattr(whole, field.name) for field in fields(Balance)},
-        account=str(document["account"]),
-        listed=bool(document["listed"]),
-        people=tuple(_read_share(one) for one in document["people"]),
-        projects=tuple(_read_share(one) for one in document["projects"]),
-    )
+    people, projects = (tuple(_read_share(one) for one in document[name]) for name in ("people", "projects"))
+    whole = {**document["balance"], **document}
+    return read_fields(Standing, whole, people=people, projects=projects)
 
 
 def _read_share(document: Given) -> Share:
-    role, cap = document["role"], document["cap"]
-    return Share(
-        name=str(document["name"]),
-        role=None if role is None else Role(role),
-        cap=None if cap is None else read_some_loss(cap),
-        balance=read_balance(document),
-        spendable=Fraction(document["spendable"]),
-    )
+    return read_fields(Share, document, balance=read_balance(document))
 
 
 def account_document(

@@ -9,17 +9,13 @@ from discreet.lazy import load
 from discreet.presentation.documents.json_values import (
     Document,
     Given,
-    read_any_loss,
-    read_event,
-    read_float,
     read_remaining,
     read_some_loss,
     reader,
-    write_event,
     write_loss_text,
     write_remaining,
-    write_value,
 )
+from discreet.presentation.documents.plain_results import read_fields, write_fields
 
 
 def model_document(model: Any) -> Document:
@@ -55,20 +51,12 @@ def read_model(document: Given) -> Any:
 
 def fit_plan_document(plan: FitPlan) -> Document:
     """Returns what a fit would release and cost."""
+    classes = None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes]
     return {
         "kind": "fit plan",
-        "learner": plan.learner,
+        **write_fields(plan, without=("params", "classes")),
         "params": {name: _store().write_value(value, name) for name, value in plan.params.items()},
-        "features": list(plan.features),
-        "limits": [[write_value(low), write_value(high)] for low, high in plan.limits],
-        "classes": None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes],
-        "event": write_event(plan.event),
-        "cost": write_loss_text(plan.cost),
-        "remaining": write_loss_text(plan.remaining),
-        "notes": list(plan.notes),
-        "free": plan.free,
-        "caps": {who: write_loss_text(left) for who, left in plan.caps.items()},
-        "refusal": plan.refusal,
+        "classes": classes,
         "text": str(plan),
     }
 
@@ -80,20 +68,12 @@ def read_fit_plan(document: Given) -> FitPlan:
     Raises:
         InvalidParameter: if it is the document of none.
     """
-    classes = document["classes"]
-    return FitPlan(
-        learner=str(document["learner"]),
-        params={name: _store().read_value(value) for name, value in document["params"].items()},
-        features=tuple(map(str, document["features"])),
-        limits=tuple((read_float(low), read_float(high)) for low, high in document["limits"]),
+    classes, params = document["classes"], document["params"]
+    return read_fields(
+        FitPlan,
+        document,
+        params={name: _store().read_value(value) for name, value in params.items()},
         classes=None if classes is None else tuple(_plain().read(value) for value in classes),
-        event=read_event(document["event"]),
-        cost=read_any_loss(document["cost"]),
-        remaining=read_some_loss(document["remaining"]),
-        notes=tuple(map(str, document["notes"])),
-        free=bool(document["free"]),
-        caps={who: read_some_loss(left) for who, left in document["caps"].items()},
-        refusal=document["refusal"],
     )
 
 

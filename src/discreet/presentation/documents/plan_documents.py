@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
-
 from discreet.accounting import Risk
 from discreet.curator.asking.answer import columns
 from discreet.curator.asking.choices import Choice, Choices
 from discreet.curator.asking.explanation import Explanation
 from discreet.presentation.documents.answer_documents import question_types
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_float,
-    read_some_loss,
-    reader,
-    write_amount,
-    write_event,
-    write_loss_text,
-    write_value,
-)
+from discreet.presentation.documents.json_values import Document, Given, reader, write_amount
+from discreet.presentation.documents.plain_results import read_fields, write_fields
 
 
 def explanation_document(told: Explanation) -> Document:
@@ -31,21 +19,9 @@ def explanation_document(told: Explanation) -> Document:
     return {
         "kind": "explanation",
         "columns": [{"name": name, "type": kinds[name].value} for name in names],
-        "account": told.account,
-        "unit": told.unit,
-        "cost": write_loss_text(told.cost),
-        "remaining": write_loss_text(told.remaining),
-        "errors": _errors(told.errors),
-        "confidence": write_amount(told.confidence),
-        "rows": told.rows,
-        "event": write_event(told.event),
-        "limits": {"groups": told.limits.groups, "rows": told.limits.rows},
+        **write_fields(told, without=("program", "remarks")),
+        "limits": write_fields(told.limits),
         "notes": list(told.notes),
-        "free": told.free,
-        "pending": told.pending,
-        "caps": {who: write_loss_text(left) for who, left in told.caps.items()},
-        "refusal": told.refusal,
-        "saved": told.saved,
         "facts": dict(told.facts),
         "text": str(told),
     }
@@ -69,37 +45,12 @@ def read_choices(document: Given) -> Choices:
     Raises:
         InvalidParameter: if it is the document of nothing of the kind.
     """
-    choices = tuple(_read_choice(each) for each in document["choices"])
-    return Choices(choices=choices, confidence=Fraction(document["confidence"]), rows=int(document["rows"]))
+    return read_fields(Choices, document, choices=tuple(_read_choice(each) for each in document["choices"]))
 
 
 def _choice(choice: Choice) -> Document:
-    risk = choice.risk
-    return {
-        "budget": write_loss_text(choice.budget),
-        "errors": _errors(choice.errors),
-        "power": risk.power,
-        "false_positives": write_amount(risk.false_positives),
-        "posterior": risk.posterior,
-        "prior": write_amount(risk.prior),
-        "guess": risk.guess,
-        "chance": write_amount(risk.chance),
-        "words": choice.words,
-    }
+    return {**write_fields(choice, without=("risk",)), **write_fields(choice.risk), "words": choice.words}
 
 
 def _read_choice(written: Given) -> Choice:
-    risk = Risk(
-        power=read_float(written["power"]),
-        false_positives=Fraction(written["false_positives"]),
-        posterior=read_float(written["posterior"]),
-        prior=Fraction(written["prior"]),
-        guess=read_float(written["guess"]),
-        chance=Fraction(written["chance"]),
-    )
-    errors = {name: read_float(error) for name, error in written["errors"].items()}
-    return Choice(budget=read_some_loss(written["budget"]), errors=errors, risk=risk)
-
-
-def _errors(found: Mapping[str, float]) -> Document:
-    return {name: write_value(error) for name, error in found.items()}
+    return read_fields(Choice, written, risk=read_fields(Risk, written))

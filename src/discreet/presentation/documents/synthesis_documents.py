@@ -8,18 +8,11 @@ from discreet.curator.synthesis.linked_tables import KeptTables
 from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
 from discreet.curator.synthesis.synthetic_table import KeptTable
 from discreet.lazy import load, pa
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_any_loss,
-    read_event,
-    read_remaining,
-    read_some_loss,
-    reader,
-    write_event,
-    write_loss_text,
-    write_remaining,
-)
+from discreet.ledger import Remaining
+from discreet.presentation.documents.json_values import Document, Given, reader
+from discreet.presentation.documents.plain_results import read_parts, write_plain
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
 
 
 def synthetic_table_document(made: SyntheticTable) -> Document:
@@ -36,15 +29,30 @@ def synthetic_tables_document(made: SyntheticTables) -> Document:
 
 
 def _told(made: SyntheticTable | SyntheticTables) -> Document:
-    return {
-        "cost": write_loss_text(made.cost),
-        "remaining": write_remaining(made.remaining),
-        "event": write_event(made.event),
-        "replayed": made.replayed,
-        "notes": list(made.notes),
-        "private": made.private,
-        "text": str(made),
-    }
+    return {**{name: write_plain(getattr(made, name)) for name in _TOLD}, "text": str(made)}
+
+
+_TOLD = {
+    "cost": Loss,
+    "remaining": Remaining,
+    "event": Event,
+    "replayed": bool,
+    "notes": tuple[str, ...],
+    "private": bool,
+}
+"""What every release tells."""
+
+_PRICED = {
+    "generator": str,
+    "event": Event,
+    "cost": Loss | None,
+    "remaining": Loss,
+    "notes": tuple[str, ...],
+    "free": bool,
+    "caps": dict[str, Loss],
+    "refusal": str | None,
+}
+"""What every price tells."""
 
 
 @reader("synthetic table")
@@ -58,13 +66,8 @@ def read_synthetic_table(document: Given) -> SyntheticTable:
     return SyntheticTable(
         table=pa.table(dict(kept.columns)),
         model=kept.model,
-        cost=read_some_loss(document["cost"]),
-        remaining=read_remaining(document["remaining"]),
-        event=read_event(document["event"]),
-        replayed=bool(document["replayed"]),
-        notes=tuple(map(str, document["notes"])),
-        private=bool(document["private"]),
         name=str(document["name"]),
+        **read_parts(_TOLD, document),
     )
 
 
@@ -83,30 +86,14 @@ def read_synthetic_tables(document: Given) -> SyntheticTables:
         key=kept.key,
         names=(people, events),
         model=kept.model,
-        cost=read_some_loss(document["cost"]),
-        remaining=read_remaining(document["remaining"]),
-        event=read_event(document["event"]),
-        replayed=bool(document["replayed"]),
-        notes=tuple(map(str, document["notes"])),
-        private=bool(document["private"]),
+        **read_parts(_TOLD, document),
     )
 
 
 def synthesis_plan_document(plan: SynthesisPrice) -> Document:
     """Returns what a synthetic table would release and cost."""
-    return {
-        "kind": "synthesis plan",
-        "generator": plan.generator,
-        "domain": json.loads(plan.domain.to_json()),
-        "event": write_event(plan.event),
-        "cost": write_loss_text(plan.cost),
-        "remaining": write_loss_text(plan.remaining),
-        "notes": list(plan.notes),
-        "free": plan.free,
-        "caps": {who: write_loss_text(left) for who, left in plan.caps.items()},
-        "refusal": plan.refusal,
-        "text": str(plan),
-    }
+    told = {name: write_plain(getattr(plan, name)) for name in _PRICED}
+    return {"kind": "synthesis plan", **told, "domain": json.loads(plan.domain.to_json()), "text": str(plan)}
 
 
 @reader("account of a synthetic table")
@@ -117,14 +104,5 @@ def read_synthesis_plan(document: Given) -> SynthesisPrice:
         InvalidParameter: if it is the document of none.
     """
     domains = load("discreet.synthetic.domain.table_domain", "A domain")
-    return SynthesisPrice(
-        generator=str(document["generator"]),
-        domain=domains.Domain.from_json(json.dumps(document["domain"])),
-        event=read_event(document["event"]),
-        cost=read_any_loss(document["cost"]),
-        remaining=read_some_loss(document["remaining"]),
-        notes=tuple(map(str, document["notes"])),
-        free=bool(document["free"]),
-        caps={who: read_some_loss(left) for who, left in document["caps"].items()},
-        refusal=document["refusal"],
-    )
+    domain = domains.Domain.from_json(json.dumps(document["domain"]))
+    return SynthesisPrice(domain=domain, **read_parts(_PRICED, document))

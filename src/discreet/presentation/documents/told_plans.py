@@ -9,15 +9,8 @@ from typing import Any
 
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits
-from discreet.presentation.documents.json_values import (
-    Given,
-    read_any_loss,
-    read_event,
-    read_figure,
-    read_float,
-    read_some_loss,
-    reader,
-)
+from discreet.presentation.documents.json_values import Given, reader
+from discreet.presentation.documents.plain_results import read_fields
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report.html import element
@@ -69,25 +62,8 @@ def read_explanation(document: Given) -> ToldExplanation:
     Raises:
         InvalidParameter: if it is the document of none.
     """
-    return ToldExplanation(
-        document=document,
-        columns=tuple(each["name"] for each in document["columns"]),
-        account=str(document["account"]),
-        unit=str(document["unit"]),
-        cost=read_any_loss(document["cost"]),
-        remaining=read_some_loss(document["remaining"]),
-        errors={name: read_float(error) for name, error in document["errors"].items()},
-        confidence=Fraction(document["confidence"]),
-        rows=int(document["rows"]),
-        event=read_event(document["event"]),
-        limits=Limits(document["limits"]["groups"], document["limits"]["rows"]),
-        notes=tuple(document["notes"]),
-        free=document["free"],
-        pending=bool(document["pending"]),
-        caps={who: read_some_loss(left) for who, left in document["caps"].items()},
-        refusal=document["refusal"],
-        facts=dict(document["facts"]),
-    )
+    names = tuple(each["name"] for each in document["columns"])
+    return read_fields(ToldExplanation, document, document=document, columns=names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +84,4 @@ def read_profile(document: Given) -> ToldProfile:
     Raises:
         InvalidParameter: if it is the document of none.
     """
-    return ToldProfile(
-        document=document,
-        table=str(document["table"]),
-        epsilon=Fraction(document["epsilon"]),
-        private=bool(document["private"]),
-        people=read_figure(document["people"]),
-        suggested=Limits(document["suggested"]["groups"], document["suggested"]["rows"]),
-    )
+    return read_fields(ToldProfile, document, document=document)

@@ -16,9 +16,14 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
-from discreet.ledger import Balance, Book, Entry, Head, Role, Share
+from discreet.ledger import Book, Entry, Head, Role, Share
 from discreet.ledger import Caller as LedgerCaller
-from discreet.presentation.documents import account_document, balance_document, history_document, share_document
+from discreet.presentation.documents.ledger_documents import (
+    account_document,
+    balance_document,
+    history_document,
+    share_document,
+)
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
@@ -92,18 +97,6 @@ class Acts:
                 standing = self._book.standing(account) if sees_all else None
                 found.append(account_document(self._book.account(account), attached, own=own, standing=standing))
         return found
-
-    def balance(self, caller: Caller, account: str) -> Balance:
-        """Returns the figures of an account for those who see all, of their own part for everybody else.
-
-        Raises:
-            NotPermitted: if the caller may not ask on it; whether there is such an account is not said.
-        """
-        if account not in self._visible(caller) or not (
-            caller.may(Permission.SEE_ALL) or self._may_ask(caller, account)
-        ):
-            raise NotPermitted(caller.name, f"see account {account!r}")
-        return self._book.balance(account, analyst=None if caller.may(Permission.SEE_ALL) else caller.name)
 
     def account_view(self, caller: Caller, account: str) -> AccountView:
         """Returns the view of an account for those who see all; only entries since the last reading are read.
@@ -180,21 +173,6 @@ class Acts:
         Returns:
             ``entries``, and ``next``: where the next page goes on, or null at the end of the book.
         """
-        only: dict[str, Any] = {"name": name, "account": account, "analyst": analyst, "project": project}
-        return history_document(*self.entries(caller, after=after, limit=limit, **only))
-
-    def entries(
-        self,
-        caller: Caller,
-        *,
-        after: int = 0,
-        limit: int = 100,
-        name: str | None = None,
-        account: str | None = None,
-        analyst: str | None = None,
-        project: str | None = None,
-    ) -> tuple[list[Entry], int | None]:
-        """Returns what `history` does, as entries."""
         caller.require(Permission.SEE_OWN)
         place = check.integer(after=after, at_least=0, at_most=_LARGEST)
         most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
@@ -205,8 +183,8 @@ class Acts:
             if account in (None, entry.account) and _sees(caller, entry, accounts) and entry.concerns(analyst, project):
                 found.append(entry._replace(key=""))
             if len(found) == most:
-                return found, entry.sequence
-        return found, read[-1].sequence if len(read) == _LOOKED_AT else None
+                return history_document(found, entry.sequence)
+        return history_document(found, read[-1].sequence if len(read) == _LOOKED_AT else None)
 
     def recent(
         self,

@@ -56,17 +56,28 @@ class ColumnModel(_Told):
     type: Literal["int", "float", "text", "bool", "date", "timestamp"]
 
 
-class AnswerModel(_Told):
+class _Released(_Told):
+    cost: LossModel
+    remaining: RemainingModel
+    replayed: bool
+    notes: list[str]
+
+
+class _Planned(_Told):
+    cost: LossModel | None
+    remaining: LossModel
+    notes: list[str]
+    refusal: str | None
+    text: str
+
+
+class AnswerModel(_Released):
     """An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity"."""
 
     kind: Literal["answer"]
     columns: list[ColumnModel]
     rows: list[list[Cell]]
-    cost: LossModel
-    remaining: RemainingModel
     event: dict[str, Any]
-    replayed: bool
-    notes: list[str]
     confidence: str
     private: bool
     scope: str
@@ -83,26 +94,21 @@ class AnswersModel(_Told):
     answers: list[AnswerModel]
 
 
-class ExplanationModel(_Told):
+class ExplanationModel(_Planned):
     """A question before it is asked."""
 
     kind: Literal["explanation"]
     columns: list[ColumnModel]
     account: str
     unit: str
-    cost: LossModel | None
-    remaining: LossModel
     errors: dict[str, float | str]
     confidence: str
     rows: int
     limits: dict[str, int]
-    notes: list[str]
     free: str | None
     pending: bool
     caps: dict[str, LossModel]
-    refusal: str | None
     facts: dict[str, str]
-    text: str
 
 
 class ChoicesModel(_Told):
@@ -125,70 +131,48 @@ class ProfileModel(_Told):
     text: str
 
 
-class TrainedModel(_Told):
+class TrainedModel(_Released):
     """A fitted learner: `model` is the text that `discreet.learn.load` reads."""
 
     kind: Literal["model"]
     learner: str
     model: str
     columns: list[str]
-    cost: LossModel
-    remaining: RemainingModel
-    replayed: bool
-    notes: list[str]
 
 
-class FitPlanModel(_Told):
+class FitPlanModel(_Planned):
     """What a fit would release and cost."""
 
     kind: Literal["fit plan"]
     learner: str
     features: list[str]
-    cost: LossModel | None
-    remaining: LossModel
-    notes: list[str]
     free: bool
-    refusal: str | None
-    text: str
 
 
-class SyntheticTableModel(_Told):
+class SyntheticTableModel(_Released):
     """A synthetic table: `released` has its rows, and the model that they were drawn from."""
 
     kind: Literal["synthetic table"]
     name: str
     released: dict[str, Any]
-    cost: LossModel
-    remaining: RemainingModel
-    replayed: bool
-    notes: list[str]
     text: str
 
 
-class SyntheticTablesModel(_Told):
+class SyntheticTablesModel(_Released):
     """Two linked synthetic tables: `released` has their rows, and the models that they were drawn from."""
 
     kind: Literal["synthetic tables"]
     names: list[str]
     released: dict[str, Any]
-    cost: LossModel
-    remaining: RemainingModel
-    replayed: bool
-    notes: list[str]
     text: str
 
 
-class SynthesisPlanModel(_Told):
+class SynthesisPlanModel(_Planned):
     """What a synthetic table would release and cost."""
 
     kind: Literal["synthesis plan"]
     generator: str
-    cost: LossModel | None
-    remaining: LossModel
-    notes: list[str]
     free: bool
-    refusal: str | None
-    text: str
 
 
 class TableModel(_Told):
@@ -284,17 +268,10 @@ class NewKeyModel(_Told):
     key: str
 
 
+_KINDS: tuple[type[BaseModel], ...] = (AnswerModel, AnswersModel, ExplanationModel, ChoicesModel, ProfileModel)
+_KINDS += (TrainedModel, FitPlanModel, SyntheticTableModel, SyntheticTablesModel, SynthesisPlanModel)
 MODELS: Mapping[str, type[BaseModel]] = {
-    "answer": AnswerModel,
-    "answers": AnswersModel,
-    "explanation": ExplanationModel,
-    "choices": ChoicesModel,
-    "profile": ProfileModel,
-    "model": TrainedModel,
-    "fit plan": FitPlanModel,
-    "synthetic table": SyntheticTableModel,
-    "synthetic tables": SyntheticTablesModel,
-    "synthesis plan": SynthesisPlanModel,
+    **{get_args(model.model_fields["kind"].annotation)[0]: model for model in _KINDS},
     "balance": BalanceModel,
     "entries": HistoryModel,
     "head": HeadModel,

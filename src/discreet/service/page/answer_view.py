@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
-from discreet.presentation.documents import read_answer
+from discreet.presentation.documents.answer_documents import read_answer
 from discreet.report import answers
 from discreet.report.charts import Spec
 from discreet.report.display import measured, on_a_scale, percent, plain

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from discreet.presentation.documents import read_choices
+from discreet.presentation.documents.plan_documents import read_choices
 from discreet.report.csv_text import csv_text
 from discreet.service.desk import Document
 from discreet.service.page.answer_view import MOST_ROWS, answer_view
