@@ -59,6 +59,7 @@ class HttpGuard:
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
+        self._headers = [*SECURITY_HEADERS.items(), *([_TLS_ONLY] if settings.secure else [])]
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._at_once: Counter[str] = Counter()
 
@@ -67,7 +68,7 @@ class HttpGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(scope, receive, send, settings=self._settings, at_once=self._at_once)
+        passage = _Passage(scope, receive, send, settings=self._settings, at_once=self._at_once, more=self._headers)
         start = self._clock()
         refused = self._refused(scope)
         try:
@@ -109,13 +110,20 @@ class _Passage:
     """One request on its way in, and its response on the way out."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, *, settings: Settings, at_once: Counter[str]
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        settings: Settings,
+        at_once: Counter[str],
+        more: list[tuple[bytes, bytes]],
     ) -> None:
         self._scope, self._receive, self._send, self._settings = scope, receive, send, settings
         self._read, self.status, self._error = 0, 0, ""
         self._whole, self._late = False, False
         self._began: float | None = None
-        self._at_once, self._caller = at_once, ""
+        self._at_once, self._caller, self._more = at_once, "", more
         self.id = token(16)
         scope.setdefault("state", {}).update(id=self.id, recognise=self.recognise)
 
@@ -195,8 +203,7 @@ class _Passage:
 
     def _headers(self, given: Any) -> list[tuple[bytes, bytes]]:
         own = {name.lower() for name, _ in given}
-        more = [*SECURITY_HEADERS.items(), (b"x-request-id", self.id.encode())]
-        more += [_TLS_ONLY] if self._settings.secure else []
+        more = [*self._more, (b"x-request-id", self.id.encode())]
         return [*given, *((name, value) for name, value in more if name not in own)]
 
     async def refuse(self, status: int) -> None:
