@@ -68,7 +68,7 @@ Rows = Annotated[
         Kind.COUNT,
         "Imagined rows of a group, which the error of a mean depends on.",
         most=10**18,
-        faces=_NOT_ON_PAGE,
+        faces=_NOT_ON_PAGE | {"page"},
     ),
 ]
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -153,7 +154,7 @@ def test_few_answers_are_kept() -> None:
 
 
 def test_large_answers_are_not_kept() -> None:
-    rows = {"columns": [{"name": "n"}], "rows": [[1]] * (MOST_CELLS + 1)}
+    rows: dict[str, Any] = {"columns": [{"name": "n"}], "rows": [[1]] * (MOST_CELLS + 1)}
     model = {"name": "t", "released": {"model": {"x": "y" * MOST_LETTERS}, "table": {"n": [1]}}}
     assert [KeptAnswers().add("ana", Kept(question="", document=each)) for each in (rows, model)] == [0, 0]
     rows["rows"] = rows["rows"][:-1]

@@ -205,6 +205,15 @@ def test_a_profile_is_bought(clinic: Clinic) -> None:
     assert "<dt>Table</dt><dd>visits</dd>" in shown.text
 
 
+def test_budgets_are_compared_for_an_imagined_group(clinic: Clinic) -> None:
+    form = clinic.browser("ana").get("/choose-epsilon").text
+    assert 'name="candidates" value="0.01, 0.03, 0.1, 0.3, 1, 3"' in form
+    assert 'name="rows" value="1000"' in form
+    sent = {"sql": "SELECT AVG(age) AS m FROM visits", "candidates": "0.1, 1", "rows": "50"}
+    assert "in a group of 50" in clinic.browser("ana").post("/choose-epsilon", sent).text
+    assert charges(clinic) == 0
+
+
 def test_a_key_of_another_request_is_refused_beside_the_form(clinic: Clinic) -> None:
     ana = clinic.browser("ana")
     sent = {"questions": TWO, "epsilon": "0.5", "key": "k" * 32}
