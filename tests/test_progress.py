@@ -81,6 +81,7 @@ def test_explanations_tell_their_stages(tmp_path: Path) -> None:
     assert told == _BEFORE[:2]
 
 
+@pytest.mark.ci
 def test_audits_tell_their_stages_and_not_those_of_every_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,12 +34,14 @@ anything = st.one_of(plain, st.builds(PoissonSampled, rates, plain))
 deltas = st.sampled_from([1e-2, 1e-5, 1e-8])
 
 
+@pytest.mark.ci
 @FEW
 @given(event=anything, count=st.integers(0, 5), delta=deltas)
 def test_a_list_of_n_is_a_repetition(event: Event, count: int, delta: float) -> None:
     assert accounting.epsilon([event] * count, delta) == accounting.epsilon(Repeated(event, count), delta)
 
 
+@pytest.mark.ci
 @FEW
 @given(listed=st.lists(anything, min_size=2, max_size=3), delta=deltas)
 def test_order_does_not_matter(listed: list[Event], delta: float) -> None:
@@ -61,6 +63,7 @@ def test_nothing_costs_nothing(nothing: Event | list[Event]) -> None:
     assert accounting.trade_off(nothing, 0.25) == 0.75
 
 
+@pytest.mark.ci
 @FEW
 @given(event=anything, count=st.sampled_from([1, 2, 17]), delta=deltas)
 def test_a_larger_delta_never_costs_more(event: Event, count: int, delta: float) -> None:
@@ -68,6 +71,7 @@ def test_a_larger_delta_never_costs_more(event: Event, count: int, delta: float)
     assert accounting.epsilon(repeated, delta * 10) <= accounting.epsilon(repeated, delta) * SLACK
 
 
+@pytest.mark.ci
 @FEW
 @given(event=anything, count=st.sampled_from([1, 2, 17]), at=st.sampled_from([0.0, 0.3, 1.0, 4.0]))
 def test_a_larger_epsilon_never_leaves_more_delta(event: Event, count: int, at: float) -> None:
@@ -75,6 +79,7 @@ def test_a_larger_epsilon_never_leaves_more_delta(event: Event, count: int, at: 
     assert accounting.delta(repeated, at + 0.5) <= accounting.delta(repeated, at) * SLACK
 
 
+@pytest.mark.ci
 @FEW
 @given(event=anything, count=st.sampled_from([1, 2, 17]), at=st.sampled_from([0.1, 1.0, 4.0]))
 def test_epsilon_undoes_delta(event: Event, count: int, at: float) -> None:
@@ -84,12 +89,14 @@ def test_epsilon_undoes_delta(event: Event, count: int, at: float) -> None:
         assert accounting.epsilon(repeated, Fraction(delta)) <= at * SLACK + 1e-6
 
 
+@pytest.mark.ci
 @FEW
 @given(listed=st.lists(anything, min_size=1, max_size=2), more=anything, delta=deltas)
 def test_one_more_release_never_costs_less(listed: list[Event], more: Event, delta: float) -> None:
     assert accounting.epsilon(listed, delta) <= accounting.epsilon([*listed, more], delta) * SLACK
 
 
+@pytest.mark.ci
 @FEW
 @given(
     family=st.sampled_from([events.Gaussian, events.Laplace]),

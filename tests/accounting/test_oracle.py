@@ -53,6 +53,7 @@ bases = st.builds(G, noise) | st.builds(L, noise)
 releases = st.tuples(bases | st.builds(S, rates, bases), st.integers(1, 40))
 
 
+@pytest.mark.ci
 @tried(25)
 @given(listed=st.lists(releases, min_size=1, max_size=3), exponent=st.sampled_from([2, 5, 8]))
 def test_random_lists(listed: list[tuple[Event, int]], exponent: int) -> None:

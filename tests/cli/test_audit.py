@@ -96,6 +96,7 @@ def test_a_violation_ends_with_five(clinic: Path, monkeypatch: pytest.MonkeyPatc
     assert "Violations" in page.read_text()
 
 
+@pytest.mark.ci
 def test_mistakes(clinic: Path) -> None:
     assert run("audit", "nobody").code == 4
     assert run("audit", "--sql", "SELECT * FROM visits", *QUICK).code == 4

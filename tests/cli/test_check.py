@@ -33,6 +33,7 @@ def test_from_a_file_to_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "--config" in again.error["Hint"]
 
 
+@pytest.mark.ci
 def test_a_file_that_needs_mending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = "Kunde;Gr\u00f6\u00dfe;Tag\n" + "".join(f"k{i};1,{60 + i % 40};{13 + i % 10}.01.2024\n" for i in range(99))

@@ -32,6 +32,7 @@ def test_a_question_in_three_forms() -> None:
     assert run("verify").out == before
 
 
+@pytest.mark.ci
 def test_a_page(tmp_path: Path) -> None:
     path = tmp_path / "budgets.html"
     assert run("choose-epsilon", "--html", str(path)).code == 0
@@ -41,6 +42,7 @@ def test_a_page(tmp_path: Path) -> None:
     assert "epsilon=0.03" in text
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("clinic")
 def test_mistakes(tmp_path: Path) -> None:
     for arguments, word in (

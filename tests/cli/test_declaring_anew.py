@@ -155,6 +155,7 @@ def test_another_file_under_the_same_version_is_remarked(clinic: Path) -> None:
     assert "the version is the same" in run("protect").out
 
 
+@pytest.mark.ci
 def test_keys_of_a_public_table_that_grew_are_a_change(folder: Path) -> None:
     (folder / "wards.csv").write_text("ward\nA\nB\n")
     edit(folder, ('keys = { ward = ["A", "B", "C"] }', 'keys = { ward = "wards.ward" }'))

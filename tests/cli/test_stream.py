@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.ci
 def test_a_stream_from_start_to_end(folder: Path) -> None:
     started = run(*START)
     assert started.code == 0

@@ -31,6 +31,7 @@ def test_a_page_is_written_beside_the_table(clinic: Path) -> None:
     assert (clinic / "again.html").read_bytes() == (clinic / "fake.html").read_bytes()
 
 
+@pytest.mark.ci
 def test_a_table_is_written_and_again_for_free(clinic: Path) -> None:
     told = run(*QUICK, "--out", "fake.parquet")
     assert told.code == 0, told.err

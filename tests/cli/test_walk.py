@@ -58,6 +58,7 @@ def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: py
     assert (anchored.code, anchored.out.splitlines()[-1]) == (0, head.out.splitlines()[-1])
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("clinic")
 def test_several_questions_are_one_charge() -> None:
     both = run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--key", "k")

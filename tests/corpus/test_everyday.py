@@ -105,6 +105,7 @@ def test_gets_its_verdict(
     try_all(some([asked for asked in EVERYDAY if asked.world == world], 4), verdict)
 
 
+@pytest.mark.ci
 def test_questions_and_their_truths_are_sql(plain: dict[str, duckdb.DuckDBPyConnection]) -> None:
     """A text that no engine takes would prove nothing by being refused."""
 

@@ -130,6 +130,7 @@ def test_a_rank_is_alike_for_neighbours(sql: str, neighbours: Pair) -> None:
     assert seen[0][-1] > 0
 
 
+@pytest.mark.ci
 def test_most_of_these_are_answered(neighbours: Pair) -> None:
     """A judge who never sees noise would prove nothing."""
     seen = [neighbours.judge(_question(case.values[0].sql)) for case in some(HARMLESS, 4)]  # type: ignore[union-attr]

@@ -92,6 +92,7 @@ def test_whatever_a_refusal_proposes_is_accepted(asked: Asked, curators: dict[st
             curator.explain(proposed, epsilon=1, delta=DELTA)
 
 
+@pytest.mark.ci
 def test_the_question_is_sql(plain: dict[str, duckdb.DuckDBPyConnection]) -> None:
     """A text that no engine takes would prove nothing by being refused."""
 

@@ -49,6 +49,7 @@ def test_counts_are_not_negative() -> None:
     assert seen
 
 
+@pytest.mark.ci
 def test_no_answer_carries_the_secret_of_its_account() -> None:
     curator = clinic(unit="patient")
     salt = curator._book.account("visits").salt.hex()

@@ -124,6 +124,7 @@ MARGINS = [
 ]
 
 
+@pytest.mark.ci
 def test_questions_about_the_same_rows_are_planned_together() -> None:
     """One read and one joint release; nobody has more noise than with a share of their own, and all count all rows."""
     for delta in (0, "1e-6"):

@@ -81,6 +81,7 @@ QUESTIONS = tuple(" ".join(text.split()) for text in _TEXT.split(";"))
 COUNT = "SELECT COUNT(*) AS n FROM visits AS v WHERE {}"
 
 
+@pytest.mark.ci
 def test_engines_agree() -> None:
     def agree(sql: str) -> None:
         for seed in range(rounds(2, 1)):
@@ -91,6 +92,7 @@ def test_engines_agree() -> None:
     try_all(some(QUESTIONS, 3), agree)
 
 
+@pytest.mark.ci
 @tried(8)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(

@@ -69,6 +69,7 @@ def test_the_order_of_rows_tells_nothing() -> None:
             assert memory.read(reading) == engine.read(reading) == referee.read(reading), name
 
 
+@pytest.mark.ci
 @tried(12)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(

@@ -189,6 +189,7 @@ def test_a_key_is_charged_once_and_belongs_to_one_fit() -> None:
         curator.ask(COUNT, epsilon=1, key="k")
 
 
+@pytest.mark.ci
 def test_many_threads_with_one_key_fit_once(tmp_path: Path) -> None:
     """The one who reads waits until all others were told that somebody reads already, so that they must wait."""
     spy, told = Spy(), threading.Semaphore(0)

@@ -151,6 +151,7 @@ class Untouchable(Memory):
         raise AssertionError(reading)
 
 
+@pytest.mark.ci
 def test_explaining_reads_nothing_and_costs_nothing() -> None:
     refused = 0
     for seed in range(0, rounds(100, 20), SAME_WORLD):
@@ -190,6 +191,7 @@ def refusal(curator: Curator, sql: str, asked: Question) -> DiscreetError | None
     return None
 
 
+@pytest.mark.ci
 def test_refusals_say_why_and_where_and_read_nothing() -> None:
     refused = 0
     for seed in range(0, rounds(600, 60), 20):

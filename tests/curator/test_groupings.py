@@ -169,6 +169,7 @@ def curator(rows: Any, **options: Any) -> Curator:
     return made
 
 
+@pytest.mark.ci
 def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql() -> None:
     rows = visits(data(3, patients=60))
     made = curator(rows, max_groups=40, max_rows=40, budget=Budget(epsilon=10**15, delta="0.1"))

@@ -381,6 +381,7 @@ def test_mutant_rows_are_bounded_before_the_join() -> None:
     noticed(lambda world, sql: world.family is HOSPITAL and " JOIN " in sql, lambda: Watched(Early()))
 
 
+@pytest.mark.ci
 def test_mutant_a_row_counts_as_often_as_a_public_table_repeats_it() -> None:
     public = {name for family in FAMILIES for name in family.public}
 

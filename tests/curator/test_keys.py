@@ -35,6 +35,7 @@ def test_a_key_is_charged_once_and_answered_alike() -> None:
     assert (spy.reads, charges(curator)) == (2, 2)
 
 
+@pytest.mark.ci
 def test_many_threads_with_one_key(tmp_path: Path) -> None:
     """The one who reads waits until all others were told that somebody reads already, so that they must wait."""
     spy, told = Spy(), threading.Semaphore(0)

@@ -118,6 +118,7 @@ def check_answered(found: list[Seen]) -> None:
     assert any(seen.answer is not None and "of each joined table" in " ".join(seen.answer.notes) for seen in found)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("small")
 def test_neighbours_differ_by_noise_alone() -> None:
     with counted() as seen:

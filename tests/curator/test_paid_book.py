@@ -58,6 +58,7 @@ def test_it_verifies_and_holds_what_it_held(curator: Curator) -> None:
     assert str(curator.balance("patients", analyst="ana").spent) == EXPECTED["ana"]
 
 
+@pytest.mark.ci
 def test_every_release_is_given_again_for_nothing(curator: Curator, engine: Hooked) -> None:
     """Under its key, and to whoever asks without one; nothing is read, and nothing is written."""
     for call in ANSWERED:

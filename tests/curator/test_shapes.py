@@ -165,6 +165,7 @@ def check_without(sql: str, seed: int, limits: Limits, neighbours: Neighbours, w
     check_read(program, other, one)
 
 
+@pytest.mark.ci
 @tried(40)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(

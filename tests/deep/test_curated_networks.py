@@ -71,6 +71,7 @@ def test_a_fit_is_planned_paid_read_and_given_again_for_nothing(tmp_path: Path) 
     curator.verify()
 
 
+@pytest.mark.ci
 def test_a_regressor_is_fitted_too() -> None:
     curator, _ = spied()
     estimator = deep.Regressor(epsilon=2, size=200, batch_size=50, epochs=1, hidden=(4,))
@@ -360,6 +361,7 @@ def test_it_travels_as_a_document() -> None:
         read_learner({"learner": "deep.Trainer"})
 
 
+@pytest.mark.ci
 def test_seeded_noise_never_comes_back_as_private(tmp_path: Path) -> None:
     ledger = str(tmp_path / "book")
     with clinic(BUDGET, ledger=ledger) as tests:

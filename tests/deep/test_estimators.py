@@ -192,6 +192,7 @@ def test_a_network_that_keeps_rows_releases_none() -> None:
         fitted("Classifier", model=Keeping, epochs=10)
 
 
+@pytest.mark.ci
 def test_what_no_noisy_step_changes_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if nothing had looked at it."""
     monkeypatch.setattr(ModelState, "check", lambda _: None)

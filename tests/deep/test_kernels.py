@@ -112,6 +112,7 @@ def test_scales_of_channels(size: tuple[int, int], layout: object) -> None:
     assert near(shift, e.sum((2, 3)))
 
 
+@pytest.mark.ci
 def test_normals_of_the_cipher() -> None:
     key = torch.tensor([place * 0x01234567 % 2**32 for place in range(8)])
     truth = normals_of(chacha_words(key, torch.arange(13)))

@@ -155,6 +155,7 @@ KINDS: dict[str, Callable[[st.DataObject], nn.Module]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel:UserWarning")
 @given(data=st.data())
 def test_random_stacks_of_all_layers(data: st.DataObject) -> None:

@@ -499,6 +499,7 @@ def test_weights_without_their_count_are_refused(tmp_path: Path) -> None:
         trainer(rows(10), checkpoint=path)
 
 
+@pytest.mark.ci
 def test_a_model_of_images_learns() -> None:
     """Two classes that differ in one corner, at a noise that leaves them apart."""
     x = values((200, 1, 6, 6))

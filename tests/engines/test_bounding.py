@@ -146,6 +146,7 @@ def test_many_terms_are_added_up_row_by_row(bench: Bench) -> None:
         assert {key: numbers[:-1] for key, numbers in found.items()} == right
 
 
+@pytest.mark.ci
 def test_texts_of_what_is_left_out_are_not_passed(bench: Bench) -> None:
     """Two arguments that are the same but for the names of what they compare with, of which one is computed."""
     bench.load(crowd(), COLUMNS)
@@ -157,6 +158,7 @@ def test_texts_of_what_is_left_out_are_not_passed(bench: Bench) -> None:
             bench.agreed(Reading(table="t", keys=keys, bounding=limits, statistics=statistics), among=PRINTERS)
 
 
+@pytest.mark.ci
 def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> None:
     """Its rows are kept between one look and the next, those without an id, too."""
     path, columns = tmp_path / "t.csv", {"u": T, "n": N, "a": N, "b": T, "x": F}
@@ -236,6 +238,7 @@ def test_missing_ids_are_dropped_and_blanks_at_the_ends_do_not_make_another_pers
     assert bench.agreed(Reading(table="t", bounding=bounding(1, 2), statistics=rows)) == {(): (3, 2)}
 
 
+@pytest.mark.ci
 def test_one_user_with_many_rows_counts_as_one(bench: Bench) -> None:
     heavy = [{"u": "rich", "a": i % 1000, "b": str(i), "x": 1e9} for i in range(5000)]
     bench.load(heavy + table(5, 40, 3), COLUMNS)
@@ -281,6 +284,7 @@ def test_one_unit_moves_no_more_than_its_limits(
     assert_moved(answers[1], answers[0], groups=groups, rows=rows_each)
 
 
+@pytest.mark.ci
 @tried(25)
 @given(rows=st.lists(cells, max_size=30), groups=st.integers(1, 3), rows_each=st.integers(1, 3))
 def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], groups: int, rows_each: int) -> None:

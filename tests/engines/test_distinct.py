@@ -78,6 +78,7 @@ def test_different_values_are_added_up_once(bench: Bench, kind: Type) -> None:
         bench.agreed(Reading(table="t", bounding=bounding(2, 7), statistics=statistics[::-1]))
 
 
+@pytest.mark.ci
 @tried(40)
 @given(
     rows=st.lists(

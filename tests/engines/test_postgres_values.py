@@ -231,6 +231,7 @@ def of_edges(postgres_tables: PostgresTables) -> Pair:
     return memory, register(postgres_tables, postgres_tables.give(rows, COLUMNS), COLUMNS)
 
 
+@pytest.mark.ci
 @given(data=st.data())
 def test_random_expressions_are_total_and_mean_the_same(of_edges: Pair, data: st.DataObject) -> None:
     """Also of literals alone, which PostgreSQL computes before it reads a row."""

@@ -160,6 +160,7 @@ def test_order_threads_and_files_do_not_matter(bits: SeededBits) -> None:
     assert seen[0] == seen[1] == seen[2]
 
 
+@pytest.mark.ci
 @given(
     x=st.integers(-(1 << 63), (1 << 63) - 1) | st.floats(allow_nan=False, allow_infinity=False),
     exponent=st.integers(-70, 70),

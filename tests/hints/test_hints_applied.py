@@ -163,6 +163,7 @@ def test_mutant_limits_that_take_null(judge: Judge, monkeypatch: pytest.MonkeyPa
         judge.check(case, refused)
 
 
+@pytest.mark.ci
 def test_mutant_examples_that_do_not_say_so(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "different", lambda question: f"`{question}`")
     case = Case("SELECT STRING_AGG(note, '-') AS s FROM visits")

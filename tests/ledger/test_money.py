@@ -206,6 +206,7 @@ def collections_of(charges: int) -> int:
     return len(runs)
 
 
+@pytest.mark.ci
 def test_charges_leave_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at every object of the process while all others wait for the book."""
     assert collections_of(400) == 0

@@ -36,6 +36,7 @@ def test_a_crowd_kills(tmp_path: Path, mutant: str) -> None:
         assert check(path, lines, 30) == 30
 
 
+@pytest.mark.ci
 def test_kills_kill_an_acknowledgement_before_the_commit(tmp_path: Path) -> None:
     """The check of `test_kills_lose_nothing_that_was_promised`."""
     path = tmp_path / "book"

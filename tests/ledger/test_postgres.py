@@ -391,6 +391,7 @@ def proxy(postgres_server: PostgresServer) -> Iterator[Proxy]:
         yield between
 
 
+@pytest.mark.ci
 def test_a_connection_cut_anywhere_costs_one_charge_at_most(
     proxy: Proxy, postgres_server: PostgresServer, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:  # RT-063

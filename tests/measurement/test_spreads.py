@@ -281,6 +281,7 @@ def test_every_release_of_pairs_has_an_answer(
             assert cell.value is None or math.isfinite(cell.value)
 
 
+@pytest.mark.ci
 def test_coverage_of_pairs_notices_a_forgotten_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     sql, pairs = "SELECT g, COVAR_POP(x, y) AS c FROM t GROUP BY g", ((3, 1.0), (9, 2.0), (15, 1.5)) * TIMES
     truth = 1.0  # the means, 9 and 1.5, lie far from the middles

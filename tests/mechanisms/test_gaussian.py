@@ -60,6 +60,7 @@ def test_the_law_of_normal_noise(multiplier: Fraction, grid: Fraction | None, bi
         assert np.var(noise) == pytest.approx(variance, rel=6 * math.sqrt(2 / noise.size))
 
 
+@pytest.mark.ci
 def test_values_are_not_rounded_before_the_noise(bits: SeededBits) -> None:
     """On a grid as coarse as the noise the mean of many releases still is the value; rounding first would lose it."""
     mechanism = Gaussian.with_multiplier(noise_multiplier=1, sensitivity=1, grid=1)

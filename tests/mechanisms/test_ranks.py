@@ -121,6 +121,7 @@ def lists(each: tuple[Fraction, Fraction], most: int, shown: int) -> Iterator[li
             yield [stays if sum(group) == 2 else alone for group in groups if sum(group)]
 
 
+@pytest.mark.ci
 def test_few_public_groups() -> None:
     """Of one to four groups a unit enters one to four: the sums over groups are covered and attained, in both norms."""
     for target, rows in product([Target(Fraction(share)) for share in ("1/10", "1/2", "2/3", "1")], (1, 2)):

@@ -50,6 +50,7 @@ names = pytest.mark.parametrize("name", LAWS)
 scales = pytest.mark.parametrize("scale", SCALES, ids=str)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @names
 @scales

@@ -168,6 +168,7 @@ WORDS = tuple(
 soup = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
 
 
+@pytest.mark.ci
 @given(st.one_of(soup, soup.map("SELECT COUNT(*) FROM visits ".__add__), soup.map("SELECT ".__add__), st.text()))
 def test_soup_is_refused_or_understood(text: str) -> None:
     try:

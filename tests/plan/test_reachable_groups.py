@@ -325,6 +325,7 @@ def check_nothing_is_lost(seeds: Sequence[int], rows: int = 60) -> int:
     return removed
 
 
+@pytest.mark.ci
 def test_no_row_is_lost() -> None:
     """Any row that there may be, beyond bounds and keys, with NULL wherever it can be."""
     assert check_nothing_is_lost(range(rounds(200, 30))) > rounds(300, 40)  # groups are left out

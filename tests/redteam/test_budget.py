@@ -200,6 +200,7 @@ def crowd(count: int, work: Callable[[int], Any]) -> list[Any]:
     return results
 
 
+@pytest.mark.ci
 def test_many_threads_and_curators_spend_exactly_the_cap(tmp_path: Path) -> None:
     """RT-059: 64 threads, 8 curators, one book, a cap of 40 questions: 40 answers, 24 refusals."""
     ledger = str(tmp_path / "book")

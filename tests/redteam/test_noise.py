@@ -64,6 +64,7 @@ def test_laplace_noise_of_a_curator_has_its_law() -> None:
     assert far(found, stats.dlaplace(1 / (scale / 1.3)).cdf) > DISTANCE
 
 
+@pytest.mark.ci
 def test_gaussian_noise_of_a_curator_has_its_law() -> None:
     """RT-003: the same for Gaussian noise."""
     measure, found = draws(Fraction(1, 10**6))
@@ -136,6 +137,7 @@ def threshold(notes: tuple[str, ...]) -> int:
     return int(said.rstrip(".").split()[-1])
 
 
+@pytest.mark.ci
 def test_groups_of_one_person_are_hardly_ever_shown() -> None:
     """RT-009, RT-044: of 20,000 groups of one person at most a share of delta, by Clopper and Pearson at 1e-6.
 
@@ -171,6 +173,7 @@ def test_the_threshold_counts_all_rows_and_all_groups_of_a_person(rows: int, gro
     assert 1 - (1 - shown_alone(measure, smallest - 1, rows)) ** groups > 0.01
 
 
+@pytest.mark.ci
 def test_selection_by_people_shows_groups_of_one_with_a_share_of_delta() -> None:
     """RT-044: the optimal rule, where it is taken, keeps single people with at most its delta."""
     rows = [row(i, kind=str(i)) for i in range(SINGLES)]

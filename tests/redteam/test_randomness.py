@@ -53,6 +53,7 @@ def forked(curator: Curator, i: int) -> int:
     return int(found)
 
 
+@pytest.mark.ci
 def test_forks_draw_different_noise(tmp_path: Path) -> None:
     """RT-079: a curator that has answered, forked four times: no two answers, and not the parent's, are alike."""
     curator = real(str(tmp_path / "book"))

@@ -40,6 +40,7 @@ def test_programs_run(service: Served, tmp_path: Path, monkeypatch: pytest.Monke
     command.ran()
 
 
+@pytest.mark.ci
 def test_every_route_is_documented() -> None:
     routes = {
         f"{method.upper()} {path}" for path, methods in office().app.openapi()["paths"].items() for method in methods

@@ -103,6 +103,7 @@ def test_attacks_add_figures_of_their_own() -> None:
     assert found.summary().endswith("The smallest class has 2 people.")
 
 
+@pytest.mark.ci
 def test_a_page_explains_epsilon_only_where_there_is_one() -> None:
     alone, both = finding_page(FOUND), finding_page(FOUND, compared())
     assert "e^epsilon" not in alone

@@ -101,6 +101,7 @@ def test_durations_of_moments_are_as_in_duckdb() -> None:
     try_all(OF_MOMENTS, lambda text: as_in_duckdb(text, Type.TIMESTAMP, MOMENTS))
 
 
+@pytest.mark.ci
 def test_durations_of_days_are_as_in_duckdb() -> None:
     try_all(OF_DAYS, lambda text: as_in_duckdb(text, Type.DATE, DAYS))
 

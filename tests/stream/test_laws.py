@@ -91,6 +91,7 @@ def test_combined_nodes_have_the_variance_of_the_literature(horizon: int) -> Non
     assert found == pytest.approx({8: 8.95, 64: 26.57}[horizon], abs=0.01)
 
 
+@pytest.mark.ci
 def test_the_number_of_levels_is_chosen_well() -> None:
     best = best_tree(Fraction(1), 1, horizon=1024, window=None)
     full = LaplaceTree((Fraction(1, 11),) * 11, 1)

@@ -169,6 +169,7 @@ def test_one_unit_moves_both_models_no_further_than_noise_hides(make: Make, rela
         assert complaint(made, one, without(one, who, relation), domain_of()) == ""
 
 
+@pytest.mark.ci
 def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limit's factor, with too many events, and with a whole budget for each model."""
     one = tables(25)

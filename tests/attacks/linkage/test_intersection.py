@@ -88,6 +88,7 @@ def _above(found: Comparison) -> list[str]:
     return above
 
 
+@pytest.mark.ci
 def test_two_anonymous_releases_tell_more_than_one_and_private_ones_keep_the_bound() -> None:
     found = _compared()
     assert found.raw.success > 0.99

@@ -55,6 +55,7 @@ def test_a_forest_gives_its_members_away_and_a_line_does_not(method: str, bits: 
     assert line.success == pytest.approx(0.5, abs=4 * 0.025)
 
 
+@pytest.mark.ci
 def test_the_likelihood_ratio_finds_members_at_few_false_positives(bits: SeededBits) -> None:
     found = attacked(RandomForestClassifier(n_estimators=12, random_state=0), bits)
     assert found.power[0.05] > 0.05 + 4 * (0.05 * 0.95 / HALF) ** 0.5

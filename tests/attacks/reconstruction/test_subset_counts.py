@@ -121,6 +121,7 @@ def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
     assert answerer.bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
 
 
+@pytest.mark.ci
 def test_private_answers_without_a_seed_differ() -> None:
     for answerer in (Private(total=1), FromCurator(total=1)):
         assert len({tuple(answerer.answer(SECRET, QUERIES)) for _ in range(2)}) == 2

@@ -51,6 +51,7 @@ def test_groups_that_are_there_or_not_are_seen(bits: SeededBits) -> None:
     assert found.epsilon_lower == pytest.approx(found.most)
 
 
+@pytest.mark.ci
 def test_lengths_are_seen_where_no_value_differs(bits: SeededBits) -> None:
     found = audit.distinguish(leaks.listed(bits), [1] * 20, [1] * 21, epsilon=1, runs=400, confidence=SURE)
     assert not found.passed

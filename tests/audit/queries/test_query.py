@@ -193,6 +193,7 @@ def test_mutant_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught(clinic()) == {"noise"}
 
 
+@pytest.mark.ci
 def test_mutant_noise_of_a_third_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measure.release
 
@@ -321,6 +322,7 @@ def test_progress_is_told() -> None:
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.ci
 def test_the_same_seed_tries_the_same() -> None:
     one, two = (audit.query(clinic(), [COUNT, SUM], ROWS, neighbours=5, bits=SeededBits(7)) for _ in range(2))
     assert one == two

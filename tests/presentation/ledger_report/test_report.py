@@ -121,6 +121,7 @@ def test_a_forecast_is_a_straight_line_and_none_is_made_too_early() -> None:
     assert far.words == "not within ten years"
 
 
+@pytest.mark.ci
 def test_the_page_tells_everything_and_stands_alone(book: Book, clock: Clock) -> None:
     before = book.head()
     made = ledger_report(book, now=clock.now + dt.timedelta(days=5))
@@ -173,6 +174,7 @@ def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
     assert "Not as it was written" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.ci
 def test_the_page_is_its_owners_and_replaces_an_older_one(book: Book, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text("old", encoding="utf-8")

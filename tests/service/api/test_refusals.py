@@ -276,6 +276,7 @@ def test_an_idempotency_key_that_is_no_word(key: bytes) -> None:
     served(test)
 
 
+@pytest.mark.ci
 def test_unknown_addresses_and_methods_are_told_alike() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:
@@ -288,6 +289,7 @@ def test_unknown_addresses_and_methods_are_told_alike() -> None:
     served(test)
 
 
+@pytest.mark.ci
 def test_there_is_no_cors_and_browsers_are_told_to_keep_out() -> None:
     async def test(made: Office) -> None:
         asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
@@ -342,6 +344,7 @@ BODY: dict[str, Any] = {
 }
 
 
+@pytest.mark.ci
 def test_every_route_says_what_it_needs_and_nothing_else_is_served() -> None:
     made = office()
     described = {each["operationId"] for methods in made.app.openapi()["paths"].values() for each in methods.values()}

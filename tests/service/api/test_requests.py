@@ -272,6 +272,7 @@ def test_health_needs_no_key_and_tells_nothing() -> None:
     served(test)
 
 
+@pytest.mark.ci
 def test_metrics_are_for_stewards_and_name_nobody() -> None:
     async def test(made: Office) -> None:
         async with made.client() as client:

@@ -33,6 +33,7 @@ def harmless(text: str) -> bool:
     )
 
 
+@pytest.mark.ci
 def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
     columns = {HOSTILE: "text", "age": "int"}
     facts = table_facts(HOSTILE, columns, account=HOSTILE, keys={HOSTILE: [HOSTILE]}, unit=HOSTILE)

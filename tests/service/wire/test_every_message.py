@@ -51,6 +51,7 @@ def test_a_signed_in_client_is_answered_or_let_go(wire: Served, state: str) -> N
         assert "XX000" not in codes, (kind, body)
 
 
+@pytest.mark.ci
 def test_a_stranger_is_answered_or_let_go() -> None:
     begun = startup({"user": "ann"})
     with served() as wire:  # one of its own, since failed sign-ins are counted
