@@ -212,9 +212,9 @@ def fixed(self: Any, bits: Any = None, *, part: int = 0) -> Iterator[Any]:  # no
     self.turn = getattr(self, "turn", -1) + 1
     data = self._data
     chosen = [at for at in range(len(data)) if int(data[at].argmax()) % RATE == self.turn % RATE]
-    for start in range(0, len(chosen), self._most):
-        piece = chosen[start : start + self._most]
-        yield self._collated(piece), len(piece), start + self._most >= len(chosen)
+    for start in range(0, len(chosen), self.most):
+        piece = chosen[start : start + self.most]
+        yield self._collated(piece), len(piece), start + self.most >= len(chosen)
 
 
 @pytest.mark.slow
