@@ -32,8 +32,8 @@ _PYTHON_BUDGET = re.compile(r"Budget\((.*)\)")
 def label_of(name: str) -> str:
     """Returns what people call an argument, or a verb.
 
-    >>> label_of("max_epsilon"), label_of("sql"), label_of("budget.epsilon")
-    ('Max epsilon', 'SQL query', 'Budget epsilon')
+    >>> label_of("rows_per_unit"), label_of("sql"), label_of("budget.epsilon")
+    ('Rows per unit', 'SQL query', 'Budget epsilon')
     """
     return _LABELS.get(name) or name.replace("_", " ").replace(".", " ").capitalize()
 
@@ -51,8 +51,8 @@ PAGE = Spelling(name=label_of, given=_given)
 def in_words(error: DiscreetError) -> str:
     """Returns what a page says about an error.
 
-    >>> in_words(InvalidParameter("max_epsilon", -1, "> 0", Hint("Pass e.g. {max_epsilon:0.1}.")))
-    'Expected Max epsilon=-1 > 0. Pass e.g. Max epsilon: 0.1.'
+    >>> in_words(InvalidParameter("rows_per_unit", -1, "> 0", Hint("Pass e.g. {rows_per_unit:0.1}.")))
+    'Expected Rows per unit=-1 > 0. Pass e.g. Rows per unit: 0.1.'
     """
     told = explained(error, PAGE)
     place = told.get("Position", "").partition("\n")[0]
