@@ -60,6 +60,14 @@ class Standing(Balance):
         listed: whether only people who were appointed may ask.
         people: all who asked or were appointed, by name.
         projects: all that were allotted something, by name.
+
+    >>> from discreet.ledger import Book
+    >>> from discreet.privacy import Budget, Unit
+    >>> book = Book()
+    >>> account = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> standing = book.standing("patients")
+    >>> isinstance(standing, Standing), str(standing.total)
+    (True, 'epsilon=1')
     """
 
     account: str
