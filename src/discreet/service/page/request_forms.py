@@ -51,6 +51,7 @@ PAGE = Spelling(name=label_of, given=_given)
 def in_words(error: DiscreetError) -> str:
     """Returns what a page says about an error.
 
+    >>> from discreet.errors import InvalidParameter
     >>> in_words(InvalidParameter("rows_per_unit", -1, "> 0", Hint("Pass e.g. {rows_per_unit:0.1}.")))
     'Expected Rows per unit=-1 > 0. Pass e.g. Rows per unit: 0.1.'
     """
