@@ -64,10 +64,10 @@ class Standing(Balance):
     >>> from discreet.ledger import Book
     >>> from discreet.privacy import Budget, Unit
     >>> book = Book()
-    >>> account = book.stewardship.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=1))
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=Budget(epsilon=1))
     >>> standing = book.standing("patients")
-    >>> isinstance(standing, Standing), str(standing.total)
-    (True, 'epsilon=1')
+    >>> type(standing).__name__, str(standing.total)
+    ('Standing', 'epsilon=1')
     """
 
     account: str
