@@ -15,6 +15,7 @@ from discreet.learn import DecisionTreeClassifier
 from discreet.ledger import Caller
 from discreet.presentation.documents.result_documents import result_of
 from discreet.privacy import Budget
+from discreet.requests.argument_kinds import read_budget
 from discreet.requests.request import Request
 from discreet.requests.verb_table import VERBS, Permission, Queue
 from discreet.service.acts import Acts
@@ -52,8 +53,8 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "budget": {"name": "visits"},
     "history": {"name": "visits"},
     "verify": {},
-    "amend": {"account": "patients", "budget": Budget(**MORE_BUDGET), "note": "more"},
-    "renew": {"account": "patients", "budget": Budget(**MORE_BUDGET)},
+    "amend": {"account": "patients", "budget": read_budget(MORE_BUDGET), "note": "more"},
+    "renew": {"account": "patients", "budget": read_budget(MORE_BUDGET)},
     "unlock": {"account": "patients"},
     "appoint": {"who": "ana", "role": "analyst", "account": "patients", "cap": Budget(epsilon=500, delta="1e-5")},
     "allot": {"project": "flu", "account": "patients", "cap": Budget(epsilon=1, delta="1e-9")},
@@ -74,7 +75,7 @@ TYPED: Mapping[str, list[str]] = {
     "explain": ["explain", COUNT, "--epsilon", "1/3"],
     "rehearse": ["rehearse", COUNT],
     "choose_epsilon": ["choose-epsilon", COUNT, "--epsilon", "0.1", "--epsilon", "1"],
-    "plan_synthesize": ["plan-synthesize", MADE["table"], "--epsilon", "1", "--generator", "independent"],
+    "plan_synthesize": ["plan-synthesize", str(MADE["table"]), "--epsilon", "1", "--generator", "independent"],
     "budget": ["budget", "--account", "visits"],
     "history": ["history", "--account", "visits"],
     "verify": ["verify"],
@@ -114,7 +115,7 @@ def http(service: Served, request: Request[Any]) -> Any:
     (method, path), body = VERBS[request.verb].route, request.document()
     if "{account}" in path:
         path = path.format(account=body.pop("account"))
-    sent = {"params": body} if method == "GET" else {"json": body}
+    sent: dict[str, Any] = {"params": body} if method == "GET" else {"json": body}
     headers = {"Authorization": f"Bearer {service.keys[who(request)]}"}
     return httpx.request(method, f"{service.url}{path}", headers=headers, **sent).raise_for_status().json()
 

@@ -12,11 +12,10 @@ import pytest
 from discreet.errors import LedgerError, RunsUsedUp
 from discreet.ledger import Book
 from discreet.ledger.outcomes import MOST_RUNS
-from discreet.service.api.error_responses import STATUS
+from discreet.service.api.error_responses import STATUS, status_of
 from discreet.service.desk import OPERATIONS, JobState, Operation, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.service_desk import ServiceDesk
-from discreet.service.page.visit import status_of
 from discreet.service.wire.sqlstates import sqlstate
 from tests.service.owner.clinics import ANA, COUNT, book_of_ana, desk, kinds, run, write
 from tests.service.owner.test_supervision import CHARGE

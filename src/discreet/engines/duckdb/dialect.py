@@ -110,7 +110,7 @@ class DuckDBDialect(Dialect):
     }
     wide = "HUGEINT"
     rank_numbers: ClassVar[Mapping[Type, str]] = {
-        Type.INT: f"({{0}} % {P})",
+        Type.INT: f"(CAST({{0}} AS BIGINT) % {P})",
         Type.BOOL: "CAST({0} AS BIGINT)",
         Type.DATE: "({0} - DATE '1970-01-01')",
         Type.TIMESTAMP: f"(epoch_us({{0}}) % {P})",

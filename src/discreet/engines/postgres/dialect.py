@@ -141,7 +141,7 @@ class PostgresDialect(Dialect):
         ("max", Type.BOOL): "bool_or({0})",
     }
     rank_numbers: ClassVar[Mapping[Type, str]] = {
-        Type.INT: f"({{0}} % {P})",
+        Type.INT: f"(CAST({{0}} AS bigint) % {P})",
         Type.BOOL: "CAST(CAST({0} AS integer) AS bigint)",
         Type.DATE: "CAST({0} - DATE '1970-01-01' AS bigint)",
         Type.TIMESTAMP: f"({_MICROSECONDS} % {P})",

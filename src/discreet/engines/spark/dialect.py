@@ -127,7 +127,7 @@ class SparkDialect(Dialect):
     marker = ":"
     once = inline = "AS"
     rank_numbers: ClassVar[Mapping[Type, str]] = {
-        Type.INT: f"({{0}} % {P})",
+        Type.INT: f"(CAST({{0}} AS BIGINT) % {P})",
         Type.BOOL: "CAST({0} AS BIGINT)",
         Type.DATE: "CAST(unix_date({0}) AS BIGINT)",
         Type.TIMESTAMP: f"(timestampdiff(MICROSECOND, {_EPOCH}, {{0}}) % {P})",

@@ -115,10 +115,9 @@ def read_plain(kind: Any, written: Any) -> Any:
     read = next((read for known, read in _READ.items() if isinstance(kind, type) and issubclass(kind, known)), None)
     if read is not None:
         return read(written)
-    if not is_dataclass(kind):
+    if not (isinstance(kind, type) and is_dataclass(kind)):
         raise InternalError(f"{kind} is not plain: documents.RESULTS names functions for such results.")
-    found: type[Any] = kind
-    return read_fields(found, written)
+    return read_fields(kind, written)
 
 
 def read_fields(kind: type[Made], written: Given, **known: Any) -> Made:

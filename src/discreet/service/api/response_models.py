@@ -278,7 +278,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
 }
 """Documents of results by their kind, as far as they have a description."""
 
-_AFTER = {"unlock": BalanceModel, "allot": BalanceModel, "appoint": PersonModel}
+_AFTER: Mapping[str, type[BaseModel]] = {"unlock": BalanceModel, "allot": BalanceModel, "appoint": PersonModel}
 """What a service tells after an action whose result is nothing."""
 
 
@@ -305,7 +305,7 @@ def verb_result(verb: Verb) -> Responses:
     if has_forms(verb):
         binary = {"schema": {"type": "string", "format": "binary"}}
         described[200]["content"] = {CSV: {"schema": {"type": "string"}}, ARROW: binary}
-    begun = {202: {"model": JobModel, "description": "A job that has begun."}}
+    begun: Responses = {202: {"model": JobModel, "description": "A job that has begun."}}
     return described if verb.queue is Queue.LEDGER else described | begun
 
 
