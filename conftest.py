@@ -34,7 +34,7 @@ if not find_spec("torch"):
 if not find_spec("triton"):
     collect_ignore_glob += ["src/discreet/deep/kernels/*"]
 
-LONG_PAGES = {"deep.md", "attacks_tracing.md", "learning.md", "audit_query.md"}
+LONG_PAGES = {"deep.md", "attacks_tracing.md", "learning.md", "audit_query.md", "learning_pipelines.md", "synthetic.md"}
 LONG_EXAMPLES = {"discreet.deep.estimators.classifier.Classifier", "discreet.deep.estimators.regressor.Regressor"}
 
 

@@ -65,6 +65,7 @@ def test_a_constant_is_watched_in_the_functions_that_use_it(small: Any) -> None:
     assert watched(methods) == [methods]
 
 
+@pytest.mark.ci
 def test_tests_that_call_a_mutant_run_on_it_and_a_stopped_run_goes_on(
     small: Any, pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

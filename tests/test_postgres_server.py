@@ -13,6 +13,7 @@ import pytest
 from tests.postgres_server import PostgresServer
 
 
+@pytest.mark.ci
 def test_it_gives_databases_and_a_log(postgres_server: PostgresServer) -> None:
     first, second = postgres_server.make_database(), postgres_server.make_database()
     assert first != second

@@ -23,6 +23,7 @@ def closed_form(loss: float, n: int, delta: float) -> float:
     return math.log1p((e - 1) / (e + 1) * (8 * math.sqrt(e * math.log(4 / delta) / n) + 8 * e / n))
 
 
+@pytest.mark.ci
 @every(("loss", "n", "delta"), some([(0.1, 10**4, 1e-6), (1, 10**4, 1e-6), (4, 10**6, 1e-6), (2, 10**9, 1e-10)], 3))
 def test_never_above_the_closed_form(loss: float, n: int, delta: float) -> None:
     found = shuffled_epsilon(events.Pure(loss), n, delta)

@@ -72,6 +72,7 @@ def capped(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("capped")
 def test_every_command_ends_as_the_table_says() -> None:
     found = [(code, command, run(*command)) for code, commands in ENDINGS.items() for command in commands]

@@ -418,6 +418,7 @@ def shown(name: str) -> str:
         return "\n".join(told.out + told.err for told in SCENARIOS[name](Path(made)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_proposed_commands_succeed(name: str) -> None:
     assert shown(name)

@@ -114,6 +114,7 @@ def test_epsilon_and_delta_agree(method: str) -> None:
             assert accounting.epsilon(event, Fraction(left), method=method) <= 0.4 * 1.01 + 1e-9
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 def test_extremes_stay_numbers(method: str) -> None:
     for event, _ in priced(method, accounting.epsilon, 1e-6):

@@ -79,6 +79,7 @@ def _is_refused_with_a_remedy(asked: Everyday, curator: Curator) -> None:
         assert len(curator.ask(sql, epsilon=EPSILON, delta=DELTA)) > 0, sql
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("world", PLACES)
 def test_gets_its_verdict(

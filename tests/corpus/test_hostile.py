@@ -62,6 +62,7 @@ def _standing(curator: Curator) -> list[Any]:
     return [(name, str(curator.budget(name).spent), len(curator.history(name))) for name in curator.accounts()]
 
 
+@pytest.mark.ci
 @every("case", some(REFUSED, 4))
 def test_is_refused_before_anything_is_read_or_charged(case: Case, closed: dict[str, Curator]) -> None:
     curator = closed[case.world]

@@ -330,6 +330,7 @@ def refused(call: Callable[[Curator], object], error: type[Exception]) -> Any:
     return caught.value
 
 
+@pytest.mark.ci
 @every(
     ("estimator", "target", "name"),
     [

@@ -64,6 +64,7 @@ FOLLOWING = (
 )
 
 
+@pytest.mark.ci
 @every("sql", FOLLOWING)
 @every("delta", ["0", "1e-6"])
 def test_sums_of_released_groups_are_free(sql: str, delta: str) -> None:

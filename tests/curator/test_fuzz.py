@@ -100,6 +100,7 @@ def agree(one: Seen, other: Seen) -> None:
         same_answers(one.answer, other.answer)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "start", [0, 10, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(20, 300, 10))]
 )

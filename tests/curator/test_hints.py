@@ -72,6 +72,7 @@ def accept(curator: Curator, proposal: str) -> None:
     curator.explain(proposal, epsilon=1)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", BUDGETS)
 def test_proposals_are_accepted(kind: str, curators: dict[str, Curator]) -> None:
     tried = some((*REFUSED_TEXTS, *WITH_SEVERAL_TABLES), 4)

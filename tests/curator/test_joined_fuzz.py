@@ -114,6 +114,7 @@ def batches(start: int, stop: int, size: int) -> list[range]:
 LATER = [pytest.param(seeds, marks=pytest.mark.slow) for seeds in batches(QUICK, ALL, LONG)]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seeds", [*batches(0, QUICK, BATCH), *LATER], ids=lambda seeds: str(seeds.start))
 def test_neighbours_differ_by_noise_alone(seeds: range) -> None:
@@ -159,6 +160,7 @@ def test_every_kind_of_question_is_asked() -> None:
 # ------------------------------------------------------------------------------------------------------- both engines
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "start", [0, 10, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(20, 300, 10))]
 )

@@ -395,6 +395,7 @@ def test_mutant_a_cut_of_everybody_together() -> None:
         judge(range(8 * QUICK))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("small")
 def test_mutant_a_cut_by_the_order_of_rows(monkeypatch: pytest.MonkeyPatch, postgres_tables: PostgresTables) -> None:
     monkeypatch.setattr(memory_relations, "_cut_order", lambda *_: [])

@@ -49,6 +49,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     assert found[0] == found[1]
 
 
+@pytest.mark.ci
 def test_with_much_budget_it_is_the_mode_of_plain_sql() -> None:
     count = 3001
     rows = pl.DataFrame(

@@ -169,6 +169,7 @@ def check_all(unit: str | None, limits: Limits, neighbours: Neighbours, tables: 
     try_all(CASES, check)
 
 
+@pytest.mark.ci
 @tried(25)
 @given(
     seed=st.integers(0, 10**6), limits=limits_of, neighbours=st.sampled_from(list(Neighbours)), who=st.integers(0, 11)
@@ -183,6 +184,7 @@ def test_one_patient_moves_no_input_farther_than_charged(
     check_all("patient", limits, neighbours, (rows, other))
 
 
+@pytest.mark.ci
 @tried(25)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
 def test_one_row_moves_no_input_farther_than_charged(seed: int, neighbours: Neighbours) -> None:

@@ -76,6 +76,7 @@ def test_a_key_with_another_request_is_a_conflict(curator: Curator, engine: Hook
     assert str(curator.verify()) == EXPECTED["head"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("call", STOPPED, ids=lambda call: call.name)
 def test_what_was_stopped_is_claimed_and_answered_once(curator: Curator, engine: Hooked, call: Call) -> None:
     first = call(curator)

@@ -93,6 +93,7 @@ def test_one_person_moves_a_sum_as_far_as_the_new_declaration_says(change: dict[
     assert furthest == allowed
 
 
+@pytest.mark.ci
 def test_nobody_is_seen_after_a_change() -> None:
     for change in (WIDER, {"max_groups": 1, "keys": {"ward": ["A", "B", "C"]}}):
         found = audit.query(partial(redeclared, **change), [SUM, BY_WARD], CROWD, neighbours=6)

@@ -278,6 +278,7 @@ def each_mutant() -> Iterator[Any]:
             yield pytest.param(mutant, name, told, id=f"{mutant.__name__}-{name}", marks=marks)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("mutant", "name", "told"), list(each_mutant()))
 def test_a_break_is_noticed(mutant: Callable[[Patch], None], name: str, told: str, monkeypatch: Patch) -> None:
     """By the check that is about it, on one of a few tables."""

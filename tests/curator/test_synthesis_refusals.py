@@ -126,7 +126,7 @@ def test_rules_that_leave_nothing_are_refused(name: str, forbidden: list[dict[st
         ({"domain": {"word": ["x", None]}}, "keys"),
         ({"domain": {"level": Bins([0, 5])}, "forbidden": [{"level": (0, 3)}]}, "forbidden"),
         ({"domain": {"level": Keys([1.5, 2.5])}}, "domain of level"),
-        ({"domain": {"word": "xy"}}, "domain of word"),
+        ({"domain": {"word": "xy"}}, "domain"),
         ({"domain": ["word"]}, "domain"),
         ({"forbidden": [{}]}, "forbidden"),
         ({"forbidden": [{"word": ["z"]}]}, "forbidden"),

@@ -158,6 +158,7 @@ def test_one_person_moves_no_input_farther_than_charged(
     try_all(QUESTIONS, lambda sql: check_without(sql, seed, limits, neighbours, who))
 
 
+@pytest.mark.ci
 def test_groups_are_those_of_plain_sql() -> None:
     curator, plain = riches()
     try_all(some(QUESTIONS, 4), lambda sql: check_plain(sql, curator, plain))

@@ -66,6 +66,7 @@ def test_mutants_are_seen() -> None:
     assert not mutated("_weight", lambda _, numbers: 1000 * sum(numbers)).passed
 
 
+@pytest.mark.ci
 def test_words_are_found_in_rounds_and_counted_if_asked() -> None:
     """People's own words stay hidden; reads are one for each round, and one more for counts."""
     reads: list[Reading] = []

@@ -83,6 +83,7 @@ def test_the_matrix_is_exact_on_a_grid() -> None:
     assert (whole.long().numpy().astype(object) == expected).all()
 
 
+@pytest.mark.ci
 def test_coefficients_fall_from_one() -> None:
     """Then all zeros of their polynomial lie outside the unit circle, and C^-1 is stable."""
     for bands, steps in itertools.product([2, 3, 10, 100], [4, 100, 5000]):
@@ -263,6 +264,7 @@ def test_one_example_moves_each_window_by_at_most_its_bound(place: int) -> None:
         assert [move > 0 for move in found] == entered
 
 
+@pytest.mark.ci
 def test_mutant_participation_without_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example in any step, under banded noise: windows meet."""
     honest = PoissonBatches.__init__

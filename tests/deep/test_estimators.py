@@ -138,6 +138,7 @@ def moves(kind: str, rows: Any, other: Any, **changed: Any) -> list[float]:
     return [float(np.linalg.norm(a.value - b.value)) / float(a.sigma) for a, b in pairs]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @each
 @pytest.mark.parametrize("row", [[1e300, math.nan, -math.inf], [3.0, -3.0, 3.0]])

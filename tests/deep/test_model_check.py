@@ -508,6 +508,7 @@ MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part of the check refuses a model that all other parts accept."""

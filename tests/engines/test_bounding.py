@@ -198,6 +198,7 @@ def test_one_group_too_many_for_each_of_many_units(bench: Bench, groups: int) ->
     assert sum(numbers[0] for numbers in answer.values()) == 100 * groups
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [N, B, T, D, S], ids=lambda kind: kind.value)
 def test_units_and_keys_of_every_type(bench: Bench, kind: Type) -> None:

@@ -56,6 +56,7 @@ def written(path: Path, rows: list[list[str]]) -> Path:
     return path
 
 
+@pytest.mark.ci
 def test_every_form_is_recognised(tmp_path: Path) -> None:
     columns = [[form.name, *cells] for form, cells in CELLS.items()]
     path = written(tmp_path / "t.csv", [list(row) for row in zip_longest(*columns, fillvalue="")])

@@ -178,6 +178,7 @@ def test_white_space_is_listed() -> None:
     assert len(WHITE_SPACE) == 25
 
 
+@pytest.mark.ci
 def test_what_is_listed_as_assigned_is_assigned() -> None:
     listed = {point for first, last in unassigned() for point in range(first, last + 1)}
     known = {point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")}
@@ -215,6 +216,7 @@ def test_active_characters_are_read_alike(bits: SeededBits) -> None:
     check_agreement(sequences(bits, 5000))
 
 
+@pytest.mark.ci
 def test_assigned_texts_are_compared_by_their_nfc(bits: SeededBits) -> None:
     for text in sequences(bits, 3000):
         if not any(unicodedata.category(c) == "Cn" or c == "\U00010efd" for c in text):

@@ -78,6 +78,7 @@ cells = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.ci
 @tried(25)
 @given(rows=st.lists(cells, max_size=25), limits=st.builds(bounding, st.integers(1, 2), st.integers(1, 3)))
 def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], limits: Bounding) -> None:

@@ -80,6 +80,7 @@ def check_edges(spark: Spark, kinds: Sequence[Type], folder: Path) -> None:
 KINDS = sorted({arguments(signature) for _, signature in signatures()}, key=str)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kind.value for kind in kinds))
 def test_every_function_on_every_edge(spark: Spark, kinds: Sequence[Type], tmp_path: Path) -> None:
@@ -126,6 +127,7 @@ def bounded_readings() -> Iterator[Reading]:
     yield Reading(table="t", where=where, bounding=bounding(1, 2, unit="n"), statistics=(ROWS, UNITS, total))
 
 
+@pytest.mark.ci
 def test_the_same_rows_are_kept(spark: Spark, tmp_path: Path) -> None:
     referee = both(spark, people(90), COLUMNS, tmp_path)
     reading = next(bounded_readings())
@@ -139,6 +141,7 @@ def test_the_same_rows_are_kept_of_units_and_keys_of_every_type(spark: Spark, tm
         assert spark.read(reading) == referee.read(reading), reading
 
 
+@pytest.mark.ci
 def test_every_spelling_of_an_id(spark: Spark, tmp_path: Path) -> None:
     rows = [{"u": text} for text in [*spellings(), *(f"{mark}\u3042{mark}" for mark in WHITE_SPACE), "a" * 9000 + " b"]]
     referee = both(spark, rows, {"u": T}, tmp_path)
@@ -154,6 +157,7 @@ QUICK_PATTERNS = (r"a", r"\Aa|b\z", r"\ba\b", r"[0-9]{1,3}", r"(?:a|\x{25})b?", 
 SLOW_PATTERNS = (r"(?:a+)+b", r"[0-9]+x", r"\A[\x{0}-\x{10ffff}]*\z")
 
 
+@pytest.mark.ci
 def test_patterns(spark: Spark, tmp_path: Path) -> None:
     texts = [*EDGES[T], "ab", "b\n", "abab", "aab\u2028", "\U0001f926\U0001f3fcx", "x a\u0301 ", "a" * 3000 + "b"]
     referee = both(spark, [{"id": i, "a": text} for i, text in enumerate(texts)], {"id": N, "a": T}, tmp_path)
@@ -165,6 +169,7 @@ def test_patterns(spark: Spark, tmp_path: Path) -> None:
     assert spark.read(reading) == referee.read(reading)
 
 
+@pytest.mark.ci
 def test_java_is_given_only_what_it_finds_quickly() -> None:
     assert all(found_quickly(pattern) is not None for pattern in QUICK_PATTERNS)
     slow = (*SLOW_PATTERNS, "(?:a|ab|abc){9}", "a?" * 30)
@@ -172,6 +177,7 @@ def test_java_is_given_only_what_it_finds_quickly() -> None:
     assert "(?>" in like("%a%b%")
 
 
+@pytest.mark.ci
 def test_like_takes_no_longer_the_more_often_it_could_match(spark: Spark, tmp_path: Path) -> None:
     """A matcher that tries every way to share the text among the signs would need 20,000^4 steps."""
     rows = [{"id": i, "a": "a" * 20_000 + end} for i, end in enumerate(("", "b", "\nb"))]
@@ -186,6 +192,7 @@ def test_like_takes_no_longer_the_more_often_it_could_match(spark: Spark, tmp_pa
 # -------------------------------------------------------------------------------------------------------------- sources
 
 
+@pytest.mark.ci
 def test_a_frame_is_computed_once(spark: Spark, spark_session: Any) -> None:
     """Its plan draws other numbers each time."""
     frame = spark_session.range(20).selectExpr("id", "CAST(floor(rand() * 1000000) AS BIGINT) AS n")
@@ -194,6 +201,7 @@ def test_a_frame_is_computed_once(spark: Spark, spark_session: Any) -> None:
     assert spark.read(reading) == spark.read(reading)
 
 
+@pytest.mark.ci
 def test_kept_rows_go_with_their_table(spark_session: Any) -> None:
     def kept() -> list[str]:
         return [row.viewName for row in spark_session.sql("SHOW VIEWS IN global_temp LIKE 'discreet*'").collect()]
@@ -208,6 +216,7 @@ def test_kept_rows_go_with_their_table(spark_session: Any) -> None:
     assert set(kept()) <= set(others)
 
 
+@pytest.mark.ci
 def test_a_frame_that_fails_is_refused_without_its_reason(
     spark: Spark, spark_session: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +227,7 @@ def test_a_frame_that_fails_is_refused_without_its_reason(
     assert refused.value.__cause__ is None
 
 
+@pytest.mark.ci
 def test_tables_of_the_catalog(spark: Spark, spark_session: Any) -> None:
     spark_session.sql("CREATE TABLE kept USING parquet AS SELECT id, CAST(id AS STRING) AS name FROM range(5)")
     spark_session.sql("CREATE VIEW seen AS SELECT * FROM kept")
@@ -237,6 +247,7 @@ def test_tables_of_the_catalog(spark: Spark, spark_session: Any) -> None:
             spark_session.sql(f"DROP {text}")
 
 
+@pytest.mark.ci
 def test_what_is_no_table_of_spark_is_refused(spark: Spark, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id\n1\n")
     (tmp_path / "t.parquet").write_text("no Parquet")
@@ -266,6 +277,7 @@ def check_raw(spark: Spark, specimen: Specimen, folder: Path) -> None:
     assert spark.read(reading) == referee.read(reading), specimen.name
 
 
+@pytest.mark.ci
 def test_no_stored_value_makes_a_read_fail(spark: Spark, tmp_path: Path) -> None:
     for specimen in raw_parquet.specimens():
         if specimen.name in FOREMOST:
@@ -278,6 +290,7 @@ def test_no_stored_value_of_any_type_makes_a_read_fail(spark: Spark, specimen: S
     check_raw(spark, specimen, tmp_path)
 
 
+@pytest.mark.ci
 def test_rows_may_lie_in_any_file(spark: Spark, tmp_path: Path) -> None:
     total = Statistic(kind="sum", argument=col("x", F), exponent=-2, low=-4, high=40)
     reading = Reading(table="t", keys=(col("k", T),), statistics=(ROWS, total))
@@ -300,6 +313,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
 COUNT = Reading(table="t", statistics=(ROWS,))
 
 
+@pytest.mark.ci
 def test_a_failing_read_says_nothing(
     spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,6 +331,7 @@ def test_a_failing_read_says_nothing(
     assert spark.read(COUNT) == {(): (1,)}
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("spark")
 def test_loggers_speak_where_nothing_is_read(capfd: pytest.CaptureFixture[str]) -> None:
     logging.getLogger("py4j").warning("heard")
@@ -325,6 +340,7 @@ def test_loggers_speak_where_nothing_is_read(capfd: pytest.CaptureFixture[str]) 
     assert "unheard" not in capfd.readouterr().err
 
 
+@pytest.mark.ci
 def test_a_deadline_stops_a_question_and_the_next_one_works(
     spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +353,7 @@ def test_a_deadline_stops_a_question_and_the_next_one_works(
     assert not list(spark_session.sparkContext.statusTracker().getActiveJobsIds())
 
 
+@pytest.mark.ci
 def test_settings_are_checked_before_each_read(spark: Spark, spark_session: Any, tmp_path: Path) -> None:
     spark_session.conf.set("spark.sql.ansi.enabled", "false")  # of another session
     both(spark, [{"a": "x"}], {"a": T}, tmp_path)
@@ -350,6 +367,7 @@ def test_settings_are_checked_before_each_read(spark: Spark, spark_session: Any,
         spark._open.conf.unset("spark.sql.legacy.timeParserPolicy")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("spark")
 def test_what_is_no_session_is_refused() -> None:
     for wrong in (7, object(), "local[7]"):  # a process has one driver
@@ -359,6 +377,7 @@ def test_what_is_no_session_is_refused() -> None:
         Spark(deadline=0)
 
 
+@pytest.mark.ci
 def test_a_driver_that_another_thread_started_is_left_running(spark_session: Any) -> None:
     def ask() -> dict[str, Type]:
         with Spark("local[1]") as engine:
@@ -369,6 +388,7 @@ def test_a_driver_that_another_thread_started_is_left_running(spark_session: Any
     assert spark_session.range(2).count() == 2
 
 
+@pytest.mark.ci
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(name=name)
@@ -381,6 +401,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 # -------------------------------------------------------------------------------------------------------------- curator
 
 
+@pytest.mark.ci
 def test_noise_is_drawn_once_where_the_question_was_asked(spark_session: Any, tmp_path: Path) -> None:
     """However many tasks read the rows, the same bits make the same answer: an engine draws none."""
     rows = [{"u": place % 40, "ward": "ab"[place % 2]} for place in range(120)]

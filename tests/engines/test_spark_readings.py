@@ -240,6 +240,7 @@ def test_a_plan_that_spark_would_spoil(spark: SparkOfRows) -> None:
 # ----------------------------------------------------------------------------------------------------------- neighbours
 
 
+@pytest.mark.ci
 def test_neighbours_differ_by_noise_alone(spark_session: Any, tmp_path: Path) -> None:
     seen = one_table.judged(range(3), lambda: Watched(SparkOfRows(spark_session, tmp_path)))
     assert not [one for one in seen if one.status == "failed"]

@@ -73,6 +73,7 @@ def test_a_constant_is_counted_without_keys(bench: Bench) -> None:
         assert len(counts(bench.agreed(reading(constant, bounding(*limits), keys=()), among=PRINTERS))) == 1
 
 
+@pytest.mark.ci
 def test_coarse_and_fine_are_of_the_same_rows(bench: Bench) -> None:
     bench.load([*table(13, 150, 11), *crowd()[:400]], COLUMNS)
     try_all(some(LIMITS, 10), lambda limits: check_blocks(bench, limits))

@@ -51,6 +51,7 @@ def test_all_that_is_released_costs_what_was_planned(epsilon: float, delta: floa
     assert spent + counted <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.ci
 def test_each_kind_is_chosen_somewhere() -> None:
     kinds = [type(fitted(epsilon, delta).model_) for epsilon, delta, _ in CASES]
     assert set(kinds) == {ExtraTreesClassifier, LogisticRegression}

@@ -134,6 +134,7 @@ def test_leaves_are_counted_as_each_tree_finds_them() -> None:
     assert counts[0].sum() == 200
 
 
+@pytest.mark.ci
 def test_random_labels_do_not_lose_against_the_largest_class() -> None:
     """What is learned at a small budget is, on average, no worse than predicting what most rows are."""
     table = uniforms((400, 8), bits=SeededBits(2))

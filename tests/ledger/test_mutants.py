@@ -25,6 +25,7 @@ from tests.ledger.test_faults import check_whole, signalled_at_line
 Patch = pytest.MonkeyPatch
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mutant", ["uncharged", "race"])
 def test_a_crowd_kills(tmp_path: Path, mutant: str) -> None:
     """The check of `test_spending_at_once_answers_exactly_what_the_budget_allows`."""

@@ -363,6 +363,7 @@ def test_ctrl_c_inside_a_transaction_waits_for_its_end(place: str) -> None:
         book.charge("patients", TENTH)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # a connection that nobody has yet, or any more, is let go
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("by", [37, pytest.param(1, marks=pytest.mark.slow)])

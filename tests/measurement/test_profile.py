@@ -176,6 +176,7 @@ def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.Monk
         check_moves(program, one, other)
 
 
+@pytest.mark.ci
 @tried(30)
 @given(seed=st.integers(0, 10**6), most=st.sampled_from([2, 5, 17, 70]), limit=st.integers(1, 70))
 def test_without_noise_figures_hold_the_truth_and_are_exact_at_powers_of_two(seed: int, most: int, limit: int) -> None:

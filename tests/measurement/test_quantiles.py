@@ -342,6 +342,7 @@ def test_intervals_miss_no_more_often_than_stated(name: str, epsilon: str) -> No
     check_coverage(name, epsilon)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "epsilon"), [("one", "1"), ("heaps", "40")])
 def test_intervals_miss_as_little_in_a_few_groups(monkeypatch: pytest.MonkeyPatch, name: str, epsilon: str) -> None:
     monkeypatch.setitem(globals(), "GROUPS", 150)

@@ -176,6 +176,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], str]] = {
 }
 
 
+@pytest.mark.ci
 @every("name", MUTANTS)
 def test_the_mutant_is_caught_by_its_check(name: str) -> None:
     check, reason = MUTANTS[name]

@@ -71,6 +71,7 @@ def test_uniform_over_all_lanes(bound: int) -> None:
     judge_uniform(bound)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("probability", [Fraction(1, 2), Fraction(3, 7), Fraction(1, 10), Fraction(99, 100)], ids=str)
 def test_rational_coin_over_all_lanes(probability: Fraction) -> None:

@@ -179,6 +179,7 @@ def test_soup_is_refused_or_understood(text: str) -> None:
     assert canonical(asked)
 
 
+@pytest.mark.ci
 @given(st.one_of(soup, st.text()))
 def test_soup_in_the_fluent_front(text: str) -> None:
     frame = TableFrame(schema=VISITS)

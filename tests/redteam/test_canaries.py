@@ -98,6 +98,7 @@ def files(folder: Path) -> bytes:
 MAKERS: list[Callable[[], Engine]] = [Memory, Loud, lambda: DuckDB(threads=1)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("make", MAKERS, ids=["memory", "failing", "duckdb"])
 def test_canaries_are_never_seen(
     make: Callable[[], Engine], tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]

@@ -40,6 +40,7 @@ def attempted(curator: Any, fit: tuple[Any, str, str | None]) -> str:
     return "\n".join([plain, repr(model), *model.notes_, str(model.cost_), str(model.remaining_), repr(vars(model))])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("make", [Memory, Loud, lambda: DuckDB(threads=1)], ids=["memory", "failing", "duckdb"])
 def test_canaries_are_never_seen_in_fits(
     make: Callable[[], Engine], tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]

@@ -41,6 +41,7 @@ def closed() -> Any:
     return clinic(engine=Untouchable(), budget=APPROXIMATE)
 
 
+@pytest.mark.ci
 @every(("name", "sql"), ATTACKS)
 def test_refused_before_anything_is_read_or_charged(closed: Any, name: str, sql: str) -> None:
     """RT-038, RT-045 to RT-056, RT-107 to RT-110, and ways to hide them."""

@@ -79,6 +79,7 @@ async def drive(made: Whole) -> None:
     await made.closed()
 
 
+@pytest.mark.ci
 def test_canaries_are_in_no_log_and_in_no_metric(tmp_path: Path, seen: Seen) -> None:
     with whole(tmp_path / "service", [], again=False) as made:
         asyncio.run(drive(made))

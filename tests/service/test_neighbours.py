@@ -68,6 +68,7 @@ FEW = "api ask, api list_tables, api list_budgets, api get_history, api amend, p
 FEW += "page POST /explain, page POST /attack, page GET /budget, wire SET, wire SHOW, wire COPY, wire extended"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("role", "only"),
     [(ServiceRole.ANALYST, FEW), *(pytest.param(role, "", marks=pytest.mark.slow) for role in ROLES)],
@@ -98,6 +99,7 @@ def test_data_is_read_unpaid_for_stewards_only(role: ServiceRole) -> None:
     assert unpaid == {OPERATIONS["inspect"], OPERATIONS["attack"], OPERATIONS["protect"]}
 
 
+@pytest.mark.ci
 def test_strangers_get_nothing(tmp_path: Path) -> None:
     async def test(made: whole_service.Whole) -> None:
         about = targets(made, ServiceRole.ANALYST)

@@ -116,6 +116,7 @@ def test_days_that_no_number_has_are_no_days() -> None:
         assert evaluate(found, {"a": DAYS[2]}) is None, text
 
 
+@pytest.mark.ci
 def test_mutant_an_age_begins_with_the_month(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durations, "_within_month", lambda value: call("month", value))
     with pytest.raises(BaseExceptionGroup):

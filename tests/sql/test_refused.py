@@ -393,6 +393,7 @@ def test_the_table_is_long_enough() -> None:
     assert len(REFUSED) >= 120
 
 
+@pytest.mark.ci
 @every(("marked", "reason"), REFUSED)
 def test_refused(marked: str, reason: str) -> None:
     error = refusal(marked.replace(MARK, ""))
@@ -401,6 +402,7 @@ def test_refused(marked: str, reason: str) -> None:
     accepted(error.hint)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [BARE.name, ROWS.name, VISITS.name])
 def test_remedies_fit_the_table(name: str) -> None:
     """Whatever the table declares, what is proposed is accepted for it."""
@@ -488,6 +490,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.ci
 @every("name", BOMBS)
 def test_bombs_are_refused(name: str) -> None:
     """RT-112: no text makes the parser fall over."""

@@ -253,6 +253,7 @@ def test_a_page_says_how_places_within_bins_and_keys_were_found() -> None:
     assert "values are spread evenly there, in fee." in read.text("li")
 
 
+@pytest.mark.ci
 def test_one_column_has_a_page_as_well() -> None:
     model = Independent(epsilon=1, delta=1e-6, random_state=1).fit({"a": [0, 1] * 50}, domain={"a": [0, 1]})
     assert "There is one column only." in model.to_html()

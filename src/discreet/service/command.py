@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,19 +61,27 @@ def serve(
         if not as_json:
             _show(told)
 
-    _log_to_standard_error()
     server = load("discreet.service.server", "Serving")
-    asyncio.run(server.run(file, settings, announce))
+    with _log_to_standard_error():
+        asyncio.run(server.run(file, settings, announce))
 
 
-def _log_to_standard_error() -> None:
-    """Lines of the front ends are JSON already: they are printed as they are."""
+@contextmanager
+def _log_to_standard_error() -> Iterator[None]:
+    """Lines of the front ends are JSON already: they are printed as they are, as long as the service runs."""
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
     own = logging.getLogger("discreet")
+    level, propagate = own.level, own.propagate
     own.addHandler(lines)
     own.setLevel(logging.INFO)
     own.propagate = False
+    try:
+        yield
+    finally:
+        own.removeHandler(lines)
+        own.setLevel(level)
+        own.propagate = propagate
 
 
 def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:

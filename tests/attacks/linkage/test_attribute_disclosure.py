@@ -91,6 +91,7 @@ def test_a_mechanism_without_noise_breaks_the_bound(monkeypatch: pytest.MonkeyPa
     assert set(_above(_compared())) == {"epsilon 0.1", "epsilon 1"}
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_the_private_rates_are_those_of_the_law(epsilon: float) -> None:

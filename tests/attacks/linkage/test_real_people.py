@@ -25,6 +25,7 @@ def test_nearly_two_thirds_of_the_country_are_unique() -> None:
     assert found == pytest.approx(0.63, abs=0.02)
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.skipif(not MOVIES.exists(), reason="the ratings of films are not here")
 @pytest.mark.parametrize("seed", [1, 2, 3])

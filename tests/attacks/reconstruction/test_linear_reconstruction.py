@@ -168,6 +168,7 @@ def test_people_who_are_always_asked_about_together_do_not_stop_it() -> None:
 # ------------------------------------------------------------------------------------------------------ linear program
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("noise", "known"), [(0.25, 0.996), (0.5, 0.92), (1.0, 0.71)])
 def test_linear_program(noise: float, known: float) -> None:

@@ -28,6 +28,7 @@ from tests.engines.tables import arrow
 RELATIONS = [Neighbours.ADD_REMOVE, pytest.param(Neighbours.REPLACE, marks=pytest.mark.slow)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_tables_on_a_way_pass(relation: Neighbours) -> None:
     found = audit.query(of_family(THE_SHOP, neighbours=relation), ON_WAYS[:5], shopping(), neighbours=4)

@@ -44,6 +44,7 @@ async def refused(made: ServiceDesk, caller: Caller, work: Work) -> DiscreetErro
     return found.value
 
 
+@pytest.mark.ci
 def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         async with desk(folder) as (made, book):

@@ -41,6 +41,7 @@ def _messages(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         data = data[end:]
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("state", STATES)
 def test_a_signed_in_client_is_answered_or_let_go(wire: Served, state: str) -> None:
