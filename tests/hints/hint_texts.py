@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import discreet
+from discreet.hint_text import Hint
 
 SOURCES = Path(discreet.__file__).parent
 GAP = "\x01"
@@ -161,6 +162,8 @@ class _Module:
                 return [*self._texts(one, function, line, depth - 1), *self._texts(other, function, line, depth - 1)]
             case ast.Name(id=name):
                 return self._assigned(name, function, line, depth - 1)
+            case ast.Call(func=ast.Name(id="Hint"), args=[template]):  # as Python spells it
+                return [str(Hint(text)) for text in self._texts(template, function, line, depth - 1)]
             case ast.Call(func=ast.Attribute(value=ast.Name(id=table), attr="get"), args=[_, default]):
                 return [
                     *self._assigned(table, function, line, depth - 1),
