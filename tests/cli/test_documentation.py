@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from discreet import __version__
 from discreet.cli.app import COMMANDS as LATE
 from discreet.cli.app import loaded
@@ -43,6 +45,7 @@ def test_the_overview_leads_to_every_command() -> None:
     assert [name for name in TOP if f"](#discreet-{name}" not in overview] == []
 
 
+@pytest.mark.ci
 @every("name", sorted(COMMANDS))
 def test_help_tells_what_a_command_does(name: str) -> None:
     told = run(*name.split(), "--help")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_a_person_counts_once(seed: int) -> None:
             assert distance(one.read(program.reading), other.read(program.reading)) <= 1, place
 
 
+@pytest.mark.ci
 def test_the_check_notices_people_who_count_often() -> None:
     loose = [
         replace(p.reading, bounding=replace(p.reading.bounding, groups=9, rows=9))
@@ -97,6 +99,7 @@ def test_engines_agree() -> None:
             assert memory.read(program.reading) == duckdb.read(program.reading)
 
 
+@pytest.mark.ci
 def test_a_shop_without_bounds_is_asked_in_one_call() -> None:
     made = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(3))
     found = data(5, customers=400)
