@@ -97,7 +97,7 @@ class Frame:
         if window.kind in ("sum", "mean"):
             return summed(self.printer, window, over).format(name)
         if window.argument is None or window.kind in _PLACES:
-            return f"{_PLACES[window.kind]}{over}"
+            return self.printer.dialect.cast(f"{_PLACES[window.kind]}{over}", Type.INT)  # Spark's have 32 bits
         return f"{self.printer.dialect.fold(window.kind, window.argument.type)}{over}".format(name)
 
     def _over(self, unit: str, columns: Sequence[str]) -> str:
