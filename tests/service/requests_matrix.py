@@ -200,7 +200,7 @@ def page_cells(about: Targets) -> Iterator[Cell]:
         "{sequence:int}": str(about.sequence),
     }
     forms = _forms(about)
-    for route in ROUTES:
+    for route in sorted(ROUTES, key=lambda route: route.path == "/sign-out"):  # after which nobody is asked for
         path = route.path
         for part, place in places.items():
             path = path.replace(part, place)
