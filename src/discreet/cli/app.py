@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "ask": Late(
         "discreet.cli.verbs.questions:ask",
-        "Ask a question and pay for it; the same question again is answered from the book for free.",
+        "Ask a question and pay for it; the same question again is answered from the ledger for free.",
     ),
     "explain": Late(
         VERB,
@@ -67,7 +67,7 @@ COMMANDS = {
     ),
     "synthesize": Late(
         "discreet.cli.verbs.synthetic_tables:synthesize",
-        "Make up a table like a protected one, to hand on; the same again is written from the book for free.",
+        "Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free.",
     ),
     "plan-synthesize": Late(VERB, "Show what a synthetic table would release and cost; reads no data, spends nothing."),
     "plan-synthesize-tables": Late(
@@ -95,7 +95,7 @@ COMMANDS = {
     ),
     "amend": Late(
         "discreet.cli.steward.acts:amend",
-        "Give an account another budget of its currency; what was spent stays spent, and the book keeps both.",
+        "Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both.",
     ),
     "renew": Late(
         "discreet.cli.steward.acts:renew",

@@ -19,7 +19,7 @@ _ROLES = tuple(role.value for role in Role)
 
 Name = Annotated[str, Arg(Kind.NAME, "A table, or an account.", example="visits", option="account")]
 Account = Annotated[str, Arg(Kind.NAME, "The account.", example="patients")]
-Note = Annotated[str, Arg(Kind.TEXT, "Why; kept in the book.")]
+Note = Annotated[str, Arg(Kind.TEXT, "Why; kept in the ledger.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def get_budget(book: Book, request: GetBudget, _: Caller) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class GetHistory(Request[tuple[Entry, ...]]):
-    """List the entries of the book: sequence, time, who, what was asked or done, cost."""
+    """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
 
     verb: ClassVar[str] = "history"
     name: Annotated[
@@ -67,7 +67,7 @@ def account_of(book: Book, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verify(Request[Head]):
-    """Walk the whole book and return its head."""
+    """Walk the whole ledger and return its head."""
 
     verb: ClassVar[str] = "verify"
 
@@ -79,7 +79,7 @@ def verify(book: Book, _: Verify, __: Caller) -> Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Amend(Request[Balance]):
-    """Give an account another budget of its currency; what was spent stays spent, and the book keeps both."""
+    """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
 
     verb: ClassVar[str] = "amend"
     account: Account

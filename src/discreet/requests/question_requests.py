@@ -75,7 +75,7 @@ Rows = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Ask(Request["Answer"]):
-    """Ask a question and pay for it; the same question again is answered from the book for free."""
+    """Ask a question and pay for it; the same question again is answered from the ledger for free."""
 
     verb: ClassVar[str] = "ask"
     sql: Sql

@@ -113,7 +113,7 @@ EventsPerUnit = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Synthesize(Request["SyntheticTable"]):
-    """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
+    """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
 
     verb: ClassVar[str] = "synthesize"
     table: Source
@@ -130,7 +130,7 @@ class Synthesize(Request["SyntheticTable"]):
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesizeTables(Request["SyntheticTables"]):
-    """Make up people and their events, linked by a made-up key; the same again is free."""
+    """Make synthetic people and their events, linked by a synthetic key; the same again is free."""
 
     verb: ClassVar[str] = "synthesize_tables"
     people: People

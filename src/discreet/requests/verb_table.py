@@ -37,7 +37,7 @@ class Permission(Enum):
     ASK = "ask questions"
     SEE_OWN = "see their own budget, history and certificates"
     SEE_ALL = "see everybody's budgets and history"
-    VERIFY = "verify the book and export its head"
+    VERIFY = "verify the ledger and export its head"
     STEWARD = "act as a steward"
     MANAGE_PEOPLE = "manage people and keys"
     PROTECT = "protect tables"

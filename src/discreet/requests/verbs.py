@@ -546,7 +546,7 @@ class Verbs(ABC):
         return self._perform(GetHistory.of(name=name, analyst=analyst, project=project), Caller())
 
     def verify(self) -> Head:
-        """Walks the whole book; raises if anything was changed."""
+        """Walks the whole ledger; raises if anything was changed."""
         return self._perform(Verify.of(), Caller())
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
@@ -564,7 +564,7 @@ class Verbs(ABC):
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
     ) -> None:
-        """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
+        """Gives somebody a role on an account, or on the whole ledger, and perhaps a cap under the account's own."""
         return self._perform(Appoint.of(who=who, role=role, account=account, cap=cap), Caller(analyst=by))
 
     def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:

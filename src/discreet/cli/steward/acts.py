@@ -32,7 +32,7 @@ def _acting(config: Config) -> Curator:
 
 @command(Amend)
 def amend(call: Call) -> None:
-    """Give an account another budget of its currency; what was spent stays spent, and the book keeps both."""
+    """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
     before = _standing(declared, request.account)
     with _acting(declared) as curator:

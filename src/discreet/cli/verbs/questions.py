@@ -29,7 +29,7 @@ _EXAMPLE = """e.g. discreet ask "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1
 
 @command(Ask, AskMany, without=("sql", "questions"))
 def ask(call: Call, question: Questions = None, *, file: File = None) -> None:
-    """Ask a question and pay for it; the same question again is answered from the book for free."""
+    """Ask a question and pay for it; the same question again is answered from the ledger for free."""
     texts = _texts(question, file)
     if len(texts) == 1:
         print_result(Ask, perform(call, Ask, "Answering", sql=texts[0]), call.form)

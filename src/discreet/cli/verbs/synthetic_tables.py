@@ -24,7 +24,7 @@ _FORMS = (".parquet", ".csv")
 
 @command(SynthesizeTables, Synthesize, optional=("events",), without=("people",))
 def synthesize(call: Call, *, out: Out, events_out: EventsOut = None, report: Report = None) -> None:
-    """Make up a table like a protected one, to hand on; the same again is written from the book for free."""
+    """Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free."""
     table, events = call.values["table"], call.values["events"]
     _check_out("--out", out)
     _check_events(events, events_out)
