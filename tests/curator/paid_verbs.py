@@ -151,15 +151,15 @@ _TREE = {"epsilon": 2, "bounds": (0, 100), "classes": [0, 1]}
 GENERATORS = ("aim", "mst", "allpairs", "independent")
 
 VERBS = [
-    PaidVerb("ask", _ask(_COUNT), "QuestionAsker.ask"),
+    PaidVerb("ask", _ask(_COUNT), "Curator._ask"),
     PaidVerb(
-        "ask for private groups", _ask("SELECT street, COUNT(*) AS n FROM visits GROUP BY street"), "QuestionAsker.ask"
+        "ask for private groups", _ask("SELECT street, COUNT(*) AS n FROM visits GROUP BY street"), "Curator._ask"
     ),
-    PaidVerb("ask for a median", _ask("SELECT MEDIAN(age) AS m FROM visits"), "QuestionAsker.ask"),
-    PaidVerb("ask with private bounds", _ask("SELECT SUM(free) AS s FROM visits"), "QuestionAsker.ask", beside=True),
-    PaidVerb("ask with private limits", _ask(_COUNT, limits="choose"), "QuestionAsker.ask", beside=True),
-    PaidVerb("ask with a profile", _ask(_COUNT, profile=1), "QuestionAsker.ask", beside=True),
-    PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "QuestionAsker.ask", beside=True),
+    PaidVerb("ask for a median", _ask("SELECT MEDIAN(age) AS m FROM visits"), "Curator._ask"),
+    PaidVerb("ask with private bounds", _ask("SELECT SUM(free) AS s FROM visits"), "Curator._ask", beside=True),
+    PaidVerb("ask with private limits", _ask(_COUNT, limits="choose"), "Curator._ask", beside=True),
+    PaidVerb("ask with a profile", _ask(_COUNT, profile=1), "Curator._ask", beside=True),
+    PaidVerb("ask with its coverage", _ask(_COUNT, coverage="0.3"), "Curator._ask", beside=True),
     PaidVerb("ask_many", _many, "BatchAsker.ask", beside=True),
     PaidVerb("profile", lambda curator, **more: curator.profile("visits", epsilon=1, **more), "Profiler.buy"),
     PaidVerb("fit", _fit(lambda: _learner("DecisionTreeClassifier", **_TREE)), "Trainer.fit"),

@@ -15,10 +15,9 @@ from discreet.curator.asking.batch import BatchAsker, RequestedBatch
 from discreet.curator.asking.choices import Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import Explanation, explanation, with_offers
-from discreet.curator.asking.performer import Performer, WantedProfile
+from discreet.curator.asking.performer import PaidQuestion, Performer, WantedProfile
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
-from discreet.curator.asking.question_asker import QuestionAsker
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
@@ -26,7 +25,9 @@ from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import NOTHING, Kept, Replacing, book_at, declared_book, declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
+from discreet.curator.paid_release import Bought, release_once
 from discreet.curator.replay.replay import Replay
+from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.streams import Streams
 from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, SyntheticTable, SyntheticTables
@@ -96,8 +97,6 @@ class Curator(Verbs):
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
         self._trainer, self._synthesizer = Trainer(*parts, salt=salt_of), Synthesizer(*parts, salt=salt_of)
         self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
-        asking = (self._book, self._planner, self._performer, self._replay)
-        self._asker = QuestionAsker(*asking, profiler=self._profiler)
         self._streams = Streams(*parts, planner=self._planner)
 
     @classmethod
@@ -151,7 +150,22 @@ class Curator(Verbs):
         wanted: WantedProfile | None = None
         if request.profile is not None or request.coverage is not None:
             terms, wanted = self._profiler.wanted(measurement, terms, request.profile, request.coverage)
-        return self._asker.ask(measurement, terms, caller, profile=wanted, confidence=request.confidence)
+
+        def show(bought: Bought[MeasurementResult]) -> Answer:
+            if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
+                self._profiler.buy_missing(wanted, caller)
+            portrait = self._replay.portrait(measurement, terms)
+            return Answer.of(bought.result, request.confidence, bought.remaining, cost=bought.cost, profile=portrait)
+
+        paid = PaidQuestion(
+            measurement=measurement,
+            terms=terms,
+            profile=wanted,
+            payable=lambda: self._planner.payable(measurement, terms),
+            performer=self._performer,
+            replay=self._replay,
+        )
+        return release_once(self._book, paid, caller, show)
 
     def _ask_many(self, request: AskMany, caller: Caller) -> list[Answer]:
         asked = RequestedBatch(request.questions, request.epsilon, request.delta, request.limits, request.confidence)

@@ -1,8 +1,20 @@
 """Exact numbers: rational parameters, public grids, enclosures of real numbers, directed rounding."""
 
-from discreet.exact.enclosure import Enclosure, Real, Undecided, leading_bits, lower, settle, upper
 from discreet.exact.grid import Grid, exact_value
-from discreet.exact.rounding import Interval, float_above, float_below, root_above, root_below
+from discreet.exact.rounding import (
+    Enclosure,
+    Interval,
+    Real,
+    Undecided,
+    float_above,
+    float_below,
+    leading_bits,
+    lower,
+    root_above,
+    root_below,
+    settle,
+    upper,
+)
 
 __all__ = ["Enclosure", "Grid", "Interval", "Real", "Undecided"]
 __all__ += ["exact_value", "float_above", "float_below", "leading_bits", "lower", "root_above", "root_below", "settle"]

@@ -2,8 +2,7 @@
 
 from discreet.privacy import events
 from discreet.privacy.estimate import Estimate
-from discreet.privacy.loss import Loss, convert
-from discreet.privacy.losses import GDP, ZCDP, ApproxDP, Budget, PureDP
+from discreet.privacy.losses import GDP, ZCDP, ApproxDP, Budget, Loss, PureDP, convert
 from discreet.privacy.unit import Neighbours, Unit
 
 __all__ = ["GDP", "ZCDP", "ApproxDP", "Budget", "Estimate", "Loss", "Neighbours", "PureDP", "Unit", "convert", "events"]

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from discreet.errors import InvalidParameter
 from discreet.privacy import ZCDP, ApproxDP, PureDP
-from discreet.privacy.loss import Loss
+from discreet.privacy.losses import Loss
 from discreet.statistics.budget_split import Spending
 
 _HINT = "Pass e.g. budget=Budget(rho=0.1), Budget(epsilon=1, delta=1e-6) or Budget(epsilon=1)."

@@ -14,7 +14,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Event
-from discreet.privacy.loss import Loss
+from discreet.privacy.losses import Loss
 from discreet.workload.budget_currency import gaussian_or_pure
 from discreet.workload.counted_tables import CountedTables
 from discreet.workload.gaussian_residuals import GaussianResiduals, plan_gaussian

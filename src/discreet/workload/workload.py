@@ -22,7 +22,7 @@ from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
-from discreet.privacy.loss import Loss
+from discreet.privacy.losses import Loss
 from discreet.workload.budget_currency import gaussian_or_pure
 from discreet.workload.factor_strategies import of_structures
 from discreet.workload.product_strategy import ProductStrategy, largest_entry

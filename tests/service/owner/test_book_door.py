@@ -10,7 +10,7 @@ from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPer
 from discreet.ledger import Book, Receipt
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
-from discreet.service.worker.book_messages import read_receipt, read_stored, write_receipt, write_stored
+from discreet.service.worker.messages import read_receipt, read_stored, write_receipt, write_stored
 from tests.service.owner.clinics import book_of_ana, kinds
 
 EVENT = events.to_json(events.Pure("0.1"))

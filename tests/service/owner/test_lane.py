@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import ServiceUnavailable, TooManyRequests
 from discreet.service.owner.lane import Lane
-from discreet.service.owner.release_times import last_release_time, release_time
+from discreet.service.owner.open_request import last_release_time, release_time
 
 
 def test_callers_take_turns() -> None:

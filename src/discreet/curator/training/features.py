@@ -2,14 +2,15 @@
 
 Numbers are clipped to public limits and rounded to a public grid inside the engine, where every value becomes a whole
 number of steps; texts become one feature for each public key. What comes back is decoded without looking at other rows.
+Of a column that names files, each is a number for each place of their public shape, read after the charge.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 from typing import Any, NoReturn, Protocol
@@ -17,13 +18,14 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.engines.folders.folder import Folder
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.learn.persistence.plain_data import LONGEST_ITEM
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import Bounds, Files
 from discreet.plan.model.types import Type
 from discreet.sql.examples import clipped, quoted
 from discreet.sql.training_rows import RowColumn, RowSource
@@ -358,3 +360,47 @@ def _unbounded(column: RowColumn, source: RowSource) -> NoReturn:
     reason = f"{name} is {kind.value} without public keys, and a learner takes numbers."
     hint = "Ask the steward to declare its keys, or compare it with what you know, such as "
     source.refuse(reason, f"{hint}CASE WHEN {name} = 'A' THEN 1 WHEN {name} <> 'A' THEN 0 END AS is_a.", column.at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileNumbers:
+    """The numbers of the files that a column names; all of a blank are missing."""
+
+    name: str
+    value: Expression
+    files: Files
+    folder: Folder = field(repr=False)
+
+    @property
+    def key(self) -> Expression:
+        """The name of the file."""
+        return self.value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each number, in order."""
+        return tuple(f"{self.name}[{place}]" for place in range(math.prod(self.files.shape)))
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """The declared bounds, of each number."""
+        return ((self.files.low, self.files.high),) * math.prod(self.files.shape)
+
+    def decode(self, values: Sequence[Value]) -> Floats:
+        """Reads the files."""
+        return self.folder.numbers(values)
+
+
+def files_of(column: RowColumn, source: RowSource, folders: Mapping[str, Folder]) -> FileNumbers | None:
+    """Returns the features of a column that names files; None of any other.
+
+    Raises:
+        UnsupportedQuery: if the folder is not here.
+    """
+    files = column.schema.files
+    if files is None:
+        return None
+    folder = folders.get(files.table)
+    if folder is None:
+        source.refuse(f"The files of {files.table!r} are not here.", "Protect the folder in this curator.", column.at)
+    return FileNumbers(name=column.name, value=column.column, files=files, folder=folder)

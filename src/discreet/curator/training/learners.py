@@ -10,8 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
-from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
-from discreet.curator.training.file_columns import FileNumbers, files_of
+from discreet.curator.training.features import (
+    Feature,
+    FileNumbers,
+    Labels,
+    Target,
+    amounts_of,
+    feature_of,
+    files_of,
+    labels_of,
+)
 from discreet.curator.training.pipeline_columns import column_features, complete, pipeline_of, takes_columns
 from discreet.curator.training.training_plan import TrainingPlan
 from discreet.engines.folders.folder import Folder

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from discreet.accounting.composition import terms
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
-from discreet.curator.training.features import Feature, Labels, Number, Target
-from discreet.curator.training.file_columns import FileNumbers
+from discreet.curator.training.features import Feature, FileNumbers, Labels, Number, Target
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.errors import InternalError
 from discreet.learn.base import spent

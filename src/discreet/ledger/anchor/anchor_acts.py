@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import policy
-from discreet.ledger.anchor import anchor_place
-from discreet.ledger.anchor.anchor_file import Anchor, write_anchor
+from discreet.ledger.anchor.anchor_file import Anchor, alone, anchor_of, remember_place, require_folder, write_anchor
 from discreet.ledger.anchor.anchored_book import enter, id_of, mismatch, read_known
 from discreet.ledger.book import Book
 from discreet.ledger.entry import Head
@@ -112,7 +111,7 @@ def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> He
             ledger_id, head = id_of(rows), rows.tail()
         if ledger_id is None:
             raise LedgerError(f"The ledger {path} has no entries, and so no anchor", "Open it: that makes one.")
-        file = given or anchor_place.anchor_of(ledger_id)
+        file = given or anchor_of(ledger_id)
         known = read_known(file)
         if known is not None:
             with book._journal.reading() as rows:
@@ -121,13 +120,13 @@ def _made_again(path: str, given: str | None, by: str, evidence: Evidence) -> He
             raise LedgerError(f"The anchor {file} is there, and the ledger has all that it knows", "There is no need.")
         book.verify()
         if given is None:
-            anchor_place.require_folder()
+            require_folder()
         with book._journal.writing() as rows:  # no act: a frozen ledger may lack its anchor as well
             policy.require_steward(rows, "", by, "make an anchor again")
             enter(rows, {"id": ledger_id, **evidence(rows)}, by=by)
-        with anchor_place.alone(file), book._journal.reading() as rows:
+        with alone(file), book._journal.reading() as rows:
             write_anchor(file, Anchor.of(rows))
             now = rows.tail()
         if given is None:
-            anchor_place.remember_place(path, ledger_id)
+            remember_place(path, ledger_id)
     return now

@@ -1,4 +1,4 @@
-"""A file that knows how far a book had got: its head, what was spent by then, and earlier heads.
+"""A file that knows how far a ledger had got: its head, what was spent by then, and earlier heads.
 
 A book verifies itself, but a good copy of yesterday is a good book of yesterday. What it has forgotten since is told by
 this file, which stands apart from the book: it must not be in the same backup, and best is on another disk.
@@ -7,13 +7,20 @@ Formal guarantee: the file is never ahead of what is durable. It is written from
 entries only (a store shows nothing before it is synced), to a file beside it that is synced and then put in its place,
 so that after a crash there is the old one or the new one. It may lag behind, by entries that were made since by others
 or right before a crash; it never goes back.
+
+It is in the state folder of whoever holds the ledger, by the ledger's id, or where somebody says. The id is in the
+first entry, so that all copies of a ledger have the same one, and find the same anchor. Beside the anchors there is a
+small file for each place where a ledger was: a ledger that is gone from there is not begun anew.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from discreet.errors import InvalidParameter, LedgerError
@@ -21,7 +28,95 @@ from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import GENESIS, Head, digest
 from discreet.ledger.serialization import canonical, parsed, read_loss, read_unit
 from discreet.ledger.store.base import Place, Transaction
+from discreet.postgres_url import is_postgres
 from discreet.privacy import Loss, Neighbours, Unit
+
+_PLACES = "places"
+
+
+def anchors_folder() -> str:
+    """Returns the folder of all anchors that have no place of their own: `discreet/anchors` in $XDG_STATE_HOME."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    state = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "discreet", "anchors")
+
+
+def anchor_of(ledger_id: str) -> str:
+    """Returns the file of a ledger's anchor in that folder."""
+    return os.path.join(anchors_folder(), ledger_id)
+
+
+def is_default(anchor_file: str) -> bool:
+    """Tells whether an anchor is found by the id of its ledger alone."""
+    return os.path.dirname(anchor_file) == anchors_folder()
+
+
+def require_folder() -> None:
+    """Makes the folder of all anchors, before there is a ledger that needs one.
+
+    Raises:
+        LedgerError: if it cannot be made, or nothing can be written there.
+    """
+    folder = anchors_folder()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.join(folder, _PLACES), mode=0o700, exist_ok=True)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+        reason = "it may not be written"
+    except OSError as error:
+        writable, reason = False, str(error.strerror).lower()
+    if not writable:
+        raise LedgerError(
+            f"The anchor of the ledger cannot be kept in {folder}: {reason}",
+            'Name a file on another disk, `anchor = "/var/lib/discreet/clinic.anchor"` in discreet.toml or '
+            '`Curator(ledger, anchor="/var/lib/discreet/clinic.anchor")`, or set XDG_STATE_HOME to a folder of yours.',
+        )
+
+
+def remember_place(place: str, ledger_id: str) -> None:
+    """Notes that a ledger is at a place; what cannot be noted is not: the anchor itself is what counts."""
+    file = _place_file(place)
+    with suppress(OSError):
+        if _read(file) != ledger_id:
+            beside = f"{file}.{os.getpid()}"
+            with open(beside, "w", encoding="utf-8") as out:
+                out.write(ledger_id)
+            os.replace(beside, file)
+
+
+def remembered(place: str) -> str | None:
+    """Returns the anchor of the ledger that was at a place; None if no ledger is known to have been there."""
+    ledger_id = _read(_place_file(place))
+    return anchor_of(ledger_id) if ledger_id and ledger_id.isalnum() else None
+
+
+def _place_file(place: str) -> str:
+    whole = place if is_postgres(place) else os.path.realpath(place)
+    return os.path.join(anchors_folder(), _PLACES, hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest())
+
+
+def _read(file: str) -> str | None:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read(200)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+@contextmanager
+def alone(anchor_file: str) -> Iterator[None]:
+    """Keeps other processes from writing anchors in the same folder, so that none is put back to an earlier head.
+
+    The folder itself is locked: a file for it would be left behind. Where a disk knows no locks, nobody waits.
+    """
+    descriptor = os.open(os.path.dirname(os.path.abspath(anchor_file)), os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
 
 _FORM = 1  # of the file
 _SCOPES = ("account", "failures", "member", "project", "role", "standing")

@@ -20,8 +20,19 @@ from contextlib import suppress
 
 from discreet.errors import AnchorMismatch, AnchorMissing, AnchorNotKept, InvalidParameter, LedgerError, LedgerMissing
 from discreet.ledger import changes, policy
-from discreet.ledger.anchor import anchor_place
-from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, require_disk, write_anchor
+from discreet.ledger.anchor.anchor_file import (
+    Anchor,
+    alone,
+    anchor_of,
+    anchors_folder,
+    is_default,
+    read_anchor,
+    remember_place,
+    remembered,
+    require_disk,
+    require_folder,
+    write_anchor,
+)
 from discreet.ledger.book import Book
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import GENESIS, Head
@@ -87,7 +98,7 @@ class AnchoredBook(Book):
         elif path != MEMORY and not is_there(path):
             require_never_there(path)
             if not read_only:
-                anchor_place.require_folder()
+                require_folder()
         super().__init__(path, timeout=timeout, read_only=read_only)
         try:
             self._open(path, anchor_file, former or ("" if is_postgres(path) else f"{path}.anchor"))
@@ -100,7 +111,7 @@ class AnchoredBook(Book):
             ledger_id, marked = id_of(rows), changes.anchored(rows) is not None
         if ledger_id is None and not self._read_only:
             ledger_id, marked = self._begin(path, given), True
-        self.anchor_file = given or ("" if ledger_id is None else anchor_place.anchor_of(ledger_id))
+        self.anchor_file = given or ("" if ledger_id is None else anchor_of(ledger_id))
         known = read_known(self.anchor_file)  # before the book is looked at: others may add to it in between
         adopted = known is None and given is None and not marked and os.path.exists(former)
         known = read_anchor(former) if adopted else known
@@ -115,7 +126,7 @@ class AnchoredBook(Book):
                 with suppress(OSError):
                     os.unlink(former)
             if given is None and path != MEMORY:
-                anchor_place.remember_place(path, ledger_id)
+                remember_place(path, ledger_id)
         self._known = known
         self._kept = None if known is None else known.head
 
@@ -124,10 +135,10 @@ class AnchoredBook(Book):
         if given is None:
             if path != MEMORY:
                 require_never_there(path)  # again: a server tells only now that there is none
-            anchor_place.require_folder()
+            require_folder()
         ledger_id = new_salt().hex()[:32]
-        file = given or anchor_place.anchor_of(ledger_id)
-        with anchor_place.alone(file):
+        file = given or anchor_of(ledger_id)
+        with alone(file):
             if read_anchor(file) is None:
                 write_anchor(file, NOTHING)
         with self._journal.writing() as rows:
@@ -141,9 +152,9 @@ class AnchoredBook(Book):
 
     def _mark(self, ledger_id: str, known: Anchor | None) -> None:
         """Gives a ledger of an earlier version its anchor, and then the entry that says so."""
-        if anchor_place.is_default(self.anchor_file):
-            anchor_place.require_folder()
-        with anchor_place.alone(self.anchor_file):
+        if is_default(self.anchor_file):
+            require_folder()
+        with alone(self.anchor_file):
             if read_anchor(self.anchor_file) is None:
                 with self._journal.reading() as rows:
                     write_anchor(self.anchor_file, Anchor.of(rows, known))
@@ -172,8 +183,8 @@ class AnchoredBook(Book):
         """See `Book.move`: the anchor goes on with the ledger at its new place."""
         self.keep_anchor()
         head = super().move(path)
-        if anchor_place.is_default(self.anchor_file):
-            anchor_place.remember_place(path, os.path.basename(self.anchor_file))
+        if is_default(self.anchor_file):
+            remember_place(path, os.path.basename(self.anchor_file))
         return head
 
     def close(self) -> None:
@@ -199,7 +210,7 @@ class AnchoredBook(Book):
         if backup is None and self._journal.head() == self._kept:
             return
         require_disk(self.anchor_file)
-        with anchor_place.alone(self.anchor_file):
+        with alone(self.anchor_file):
             known = read_anchor(self.anchor_file)
             with self._journal.reading() as rows:
                 head = rows.tail()
@@ -272,7 +283,7 @@ def enter(rows: Transaction, body: dict[str, str], *, by: str) -> None:
 
 def read_known(anchor_file: str) -> Anchor | None:
     """Returns an anchor; None if there is none, or no folder of anchors at all."""
-    if not anchor_file or (anchor_place.is_default(anchor_file) and not os.path.isdir(anchor_place.anchors_folder())):
+    if not anchor_file or (is_default(anchor_file) and not os.path.isdir(anchors_folder())):
         return None
     return read_anchor(anchor_file)
 
@@ -309,7 +320,7 @@ def require_never_there(path: str) -> None:
 
     >>> require_never_there("a ledger that was never there")
     """
-    anchor_file = anchor_place.remembered(path)
+    anchor_file = remembered(path)
     known = None if anchor_file is None else read_known(anchor_file)
     if anchor_file is not None and known is not None and known.head.sequence:
         raise _gone(path, anchor_file, known)
@@ -326,7 +337,7 @@ def _gone(path: str, anchor_file: str, known: Anchor) -> AnchorMismatch:
 
 def missing(path: str, anchor_file: str) -> AnchorMissing:
     """Returns the error for a ledger that has an anchor, which is not there."""
-    default = anchor_place.is_default(anchor_file)
+    default = is_default(anchor_file)
     command = f"discreet anchor {shlex.quote(path)}" + ("" if default else f" --file {shlex.quote(anchor_file)}")
     reason = (
         f"The ledger {path} has an anchor, and it is not at {anchor_file}: this may be an older copy that has "
@@ -346,7 +357,7 @@ def mismatch(path: str, head: Head, anchor_file: str, known: Anchor, target: str
     lacking = known.head.sequence - head.sequence
     what = f"{lacking} entries are missing" if lacking > 0 else "it is another book, or went another way"
     reason = f"{path} ends with {head}, its anchor {anchor_file} with {known.head}: {what}"
-    place = f" --ledger {shlex.quote(target or path)}" if anchor_place.is_default(anchor_file) else ""
+    place = f" --ledger {shlex.quote(target or path)}" if is_default(anchor_file) else ""
     again = f"discreet restore {shlex.quote(path)}{place} --accept-loss"
     hint = f"Put the newest ledger back. If it is lost: `{again}` counts as spent what the anchor knows."
     return AnchorMismatch(reason, hint, head=str(head), anchor=str(known.head), missing=max(lacking, 0))

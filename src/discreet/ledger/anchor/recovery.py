@@ -20,9 +20,8 @@ from typing import Any
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Member
-from discreet.ledger.anchor import anchor_place
 from discreet.ledger.anchor.anchor_acts import UncomparedBook, join_anchor
-from discreet.ledger.anchor.anchor_file import Anchor, write_anchor
+from discreet.ledger.anchor.anchor_file import Anchor, alone, anchor_of, is_default, remember_place, write_anchor
 from discreet.ledger.anchor.anchored_book import AnchoredBook, id_of, mismatch, read_known
 from discreet.ledger.book import Book
 from discreet.ledger.entry import Entry, Head
@@ -147,10 +146,10 @@ def restore_anchored(
         lost = {} if whole else _recover(book, known, name(by=by), text(note=note))
         now = book.verify()
         if lost or not whole:
-            with anchor_place.alone(file), book._journal.reading() as rows:
+            with alone(file), book._journal.reading() as rows:
                 write_anchor(file, _continued(rows, known))
-    if anchor_place.is_default(file):
-        anchor_place.remember_place(target, os.path.basename(file))
+    if is_default(file):
+        remember_place(target, os.path.basename(file))
     return Restored(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
 
 
@@ -203,7 +202,7 @@ def _anchor_of(source: str) -> str:
         ledger_id = id_of(rows)
     if ledger_id is None:
         raise LedgerError(f"There is no entry in {source}", "Name another copy.")
-    return anchor_place.anchor_of(ledger_id)
+    return anchor_of(ledger_id)
 
 
 def _same(source: str, target: str) -> bool:

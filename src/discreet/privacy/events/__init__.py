@@ -15,9 +15,21 @@ for each event, independently of the data and of all other noise, from the exact
 a release, which reads no data, is described by the same event.
 """
 
-from discreet.privacy.events.added_noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from discreet.privacy.events.base import Composed, Event, PoissonSampled, Repeated
-from discreet.privacy.events.promises import Approx, BoundedRange, Concentrated, Pure, RandomizedResponse
+from discreet.privacy.events.base import (
+    Approx,
+    BoundedRange,
+    Composed,
+    Concentrated,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    Laplace,
+    PoissonSampled,
+    Pure,
+    RandomizedResponse,
+    Repeated,
+)
 from discreet.privacy.events.text import KINDS, from_json, to_json
 
 __all__ = ["KINDS", "Approx", "BoundedRange", "Composed", "Concentrated", "DiscreteGaussian", "DiscreteLaplace"]

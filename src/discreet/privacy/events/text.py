@@ -15,9 +15,22 @@ from typing import Any, NoReturn
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.privacy.events.added_noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from discreet.privacy.events.base import DEEPEST, Composed, Event, PoissonSampled, Repeated
-from discreet.privacy.events.promises import Approx, BoundedRange, Concentrated, Pure, RandomizedResponse
+from discreet.privacy.events.base import (
+    DEEPEST,
+    Approx,
+    BoundedRange,
+    Composed,
+    Concentrated,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    Laplace,
+    PoissonSampled,
+    Pure,
+    RandomizedResponse,
+    Repeated,
+)
 
 VERSION = 1
 LONGEST = 1 << 25  # characters; a ledger entry beyond 32 MB was not written by us

@@ -24,7 +24,7 @@ from discreet.presentation.documents.ledger_documents import balance_document
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.service.admission import require_listed
-from discreet.service.worker.book_messages import read_cap, write_cap, write_receipt, write_stored
+from discreet.service.worker.messages import read_cap, write_cap, write_receipt, write_stored
 
 CLAIM_WAIT = 0.005
 """Seconds to wait for a runner who is not here, twice as many after each claim: equal keys are one request here."""

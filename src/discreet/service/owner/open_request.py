@@ -1,4 +1,4 @@
-"""A request while it lasts: what may be told of it, and to whom."""
+"""A request while it lasts: what may be told of it, to whom, and when, so that the time tells little of the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,35 @@ from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import error_document
 from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobState, JobStatus, Work
-from discreet.service.owner.release_times import last_release_time
+
+
+def release_time(admitted: float, ready: float, tick: float) -> float:
+    """Returns the first moment admitted + tick x 2^k that is not before `ready`.
+
+    Formal guarantee: with a deadline d at least as long as the tick t, an outcome that is ready by admitted + d leaves
+    at one of at most log2(d / t) + 2 moments, whatever the data.
+
+    >>> [release_time(10.0, 10.0 + seconds, 0.25) for seconds in (0.1, 0.25, 0.3, 1.1)]
+    [10.25, 10.25, 10.5, 12.0]
+    """
+    wait = tick
+    while admitted + wait < ready:
+        wait *= 2
+    return admitted + wait
+
+
+def last_release_time(admitted: float, now: float, tick: float) -> float | None:
+    """Returns the last such moment that has passed; None if none has. What is told meanwhile is what was so then.
+
+    >>> last_release_time(0.0, 0.2, 0.25), last_release_time(0.0, 0.9, 0.25)
+    (None, 0.5)
+    """
+    if now < admitted + tick:
+        return None
+    wait = tick
+    while admitted + 2 * wait <= now:
+        wait *= 2
+    return admitted + wait
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

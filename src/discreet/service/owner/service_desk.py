@@ -35,8 +35,7 @@ from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
 from discreet.service.owner.lane import Lane
 from discreet.service.owner.ledger_health import LedgerHealth
-from discreet.service.owner.open_request import OpenRequest
-from discreet.service.owner.release_times import release_time
+from discreet.service.owner.open_request import OpenRequest, release_time
 from discreet.service.owner.supervision import Deadlines, Supervised
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.owner.worker_process import WorkerProcess, WorkerStart

@@ -20,8 +20,7 @@ from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import read_balance
 from discreet.privacy import Loss, Neighbours, Unit, events
 from discreet.privacy.events import Event
-from discreet.service.worker.book_messages import read_cap, read_receipt, read_stored
-from discreet.service.worker.messages import Channel
+from discreet.service.worker.messages import Channel, read_cap, read_receipt, read_stored
 
 
 class BookClient(Book):
