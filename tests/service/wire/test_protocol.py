@@ -140,6 +140,7 @@ def test_after_an_error_all_is_skipped_until_sync(wire: Served, raw: RawClient) 
         (_describe(b"S", b"nobody"), "26000"),
         (_describe(b"P", b"nobody"), "34000"),
         (_parse(b"SELECT $1::int") + _bind(), "08P01"),
+        (_parse(b"SELECT $99999::int") + _describe(b"S"), "54000"),
         (_parse(b"SELECT COUNT(*) FROM visits WHERE age > $1", types=(20,)) + _bind(b"x"), "22023"),
     ],
 )

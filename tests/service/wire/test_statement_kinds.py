@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.service.wire.statement_kinds import (
-    COMMANDS,
-    Kind,
-    Unfinished,
-    is_catalog,
-    statements,
-    tokens,
-    without_schema,
-)
+from discreet.service.wire.protocol_messages import WireError
+from discreet.service.wire.statement_kinds import COMMANDS, Kind, is_catalog, statements, tokens, without_schema
 
 
 @pytest.mark.parametrize(
@@ -41,15 +34,16 @@ def test_texts_are_cut_into_statements(text: str, kinds: list[Kind]) -> None:
 
 @pytest.mark.parametrize("text", ["select 'a", 'select "a', "/* a", "select $$ a", "/* /* */", "select $a$ $b$"])
 def test_what_does_not_end_is_refused(text: str) -> None:
-    with pytest.raises(Unfinished):
+    with pytest.raises(WireError, match="does not end") as refused:
         statements(text)
+    assert refused.value.sqlstate == "42601"
 
 
 @given(st.text(alphabet=st.sampled_from(list("ab1 ;'\"$/*-\\\n.E")), max_size=60))
 def test_every_text_is_cut_or_refused_and_nothing_is_lost(text: str) -> None:
     try:
         found = statements(text)
-    except Unfinished:
+    except WireError:
         return
     for each in found:
         assert text[each.offset : each.offset + len(each.text)] == each.text

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from discreet.service.wire.value_formats import SIZES
 
 LONGEST = 1 << 20
 LONGEST_STARTUP = 10_000
@@ -22,6 +25,33 @@ SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 
 class ProtocolViolation(Exception):
     """A client does not speak the protocol; the connection ends."""
+
+
+class WireError(Exception):
+    """An error of the protocol or of a command, as it is reported.
+
+    Args:
+        sqlstate: PostgreSQL's code.
+        message: what is wrong.
+        hint: what to do.
+        place: the character of the statement at which it is, from 0; None if at none.
+        fatal: whether the connection ends.
+    """
+
+    def __init__(
+        self, sqlstate: str, message: str, hint: str = "", *, place: int | None = None, fatal: bool = False
+    ) -> None:
+        self.sqlstate, self.message, self.hint, self.place, self.fatal = sqlstate, message, hint, place, fatal
+        super().__init__(message)
+
+    def moved(self, offset: int) -> WireError:
+        """Returns the same error, in a text that begins so many characters earlier."""
+        place = None if self.place is None else self.place + offset
+        return WireError(self.sqlstate, self.message, self.hint, place=place, fatal=self.fatal)
+
+    def ending(self) -> WireError:
+        """Returns the same error, after which the connection ends."""
+        return WireError(self.sqlstate, self.message, self.hint, place=self.place, fatal=True)
 
 
 @dataclass(slots=True)
@@ -91,32 +121,17 @@ class Body:
             raise ProtocolViolation("a message is longer than what it says")
 
 
-async def read_message(reader: asyncio.StreamReader, *, most: int = LONGEST) -> tuple[bytes, Body]:
-    """Returns the kind and the body of the next message, of so many bytes at most.
+async def read_body(reader: asyncio.StreamReader, *, most: int = LONGEST) -> Body:
+    """Returns the body of a message whose kind was read, or of a first message, which has none.
 
     Raises:
         ProtocolViolation: if its length is absurd.
         IncompleteReadError: if the client is gone.
     """
-    kind = await reader.readexactly(1)
-    return kind, Body(await _sized(reader, most))
-
-
-async def read_body(reader: asyncio.StreamReader) -> Body:
-    """Returns the body of a message whose kind was read."""
-    return Body(await _sized(reader, LONGEST))
-
-
-async def read_startup(reader: asyncio.StreamReader) -> Body:
-    """Returns the body of a first message, which has no kind."""
-    return Body(await _sized(reader, LONGEST_STARTUP))
-
-
-async def _sized(reader: asyncio.StreamReader, most: int) -> bytes:
     length = int(struct.unpack("!i", await reader.readexactly(4))[0])
     if not 4 <= length <= most:
         raise ProtocolViolation("the length of a message is out of range")
-    return await reader.readexactly(length - 4)
+    return Body(await reader.readexactly(length - 4))
 
 
 # ------------------------------------------------------------------------------------------------- what clients send
@@ -220,10 +235,7 @@ def _value(body: Body) -> bytes | None:
 def startup_parameters(body: Body) -> dict[str, str]:
     """Returns what a client says of itself in its first message."""
     found: dict[str, str] = {}
-    while True:
-        name = body.text()
-        if not name:
-            break
+    while name := body.text():
         found[name] = body.text()
     body.end()
     return found
@@ -232,13 +244,11 @@ def startup_parameters(body: Body) -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------- what we answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A column of rows to come: its name, PostgreSQL's type, and the bytes of a value, -1 if they differ."""
+class Field(NamedTuple):
+    """A column of rows to come: its name, and PostgreSQL's type."""
 
     name: str
     oid: int
-    size: int = -1
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -280,7 +290,8 @@ def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
     """Returns the columns of rows to come."""
     parts = [struct.pack("!H", len(fields))]
     for field, form in zip(fields, formats, strict=True):
-        parts.append(zero_ended(field.name) + struct.pack("!IhIhih", 0, 0, field.oid, field.size, -1, form))
+        size = SIZES.get(field.oid, -1)
+        parts.append(zero_ended(field.name) + struct.pack("!IhIhih", 0, 0, field.oid, size, -1, form))
     return message(b"T", b"".join(parts))
 
 
@@ -296,8 +307,21 @@ def data_row(values: Sequence[bytes | None]) -> bytes:
     return message(b"D", b"".join(parts))
 
 
-def report(kind: bytes, fields: Mapping[str, str]) -> bytes:
-    """Returns an error (E) or a notice (N); fields are called by their letters."""
+def error(found: WireError) -> bytes:
+    """Returns the report of an error; positions count characters of the whole message, from 1."""
+    position = "" if found.place is None else str(found.place + 1)
+    severity = "FATAL" if found.fatal else "ERROR"
+    return _report(b"E", severity, found.sqlstate, M=found.message, H=found.hint, P=position)
+
+
+def notice(text: str, *, detail: str = "") -> bytes:
+    """Returns a notice."""
+    return _report(b"N", "NOTICE", "00000", M=text, D=detail)
+
+
+def _report(kind: bytes, severity: str, code: str, **more: str) -> bytes:
+    """Fields are called by their letters; those without a text are left out."""
+    fields = {"S": severity, "V": severity, "C": code, **more}
     parts = [letter.encode() + zero_ended(text) for letter, text in fields.items() if text]
     return message(kind, b"".join(parts) + b"\0")
 

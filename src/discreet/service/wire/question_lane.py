@@ -7,58 +7,34 @@ calls nothing before the caller's key was looked up again and their limits were 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.requests.question_requests import Explain
 from discreet.service.caller import Caller, Permission
 from discreet.service.desk import OPERATIONS, Desk, Document, Work
+from discreet.service.identity import Identities, RateLimits
+from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
 from discreet.service.wire.catalog.catalog_lane import CatalogLane, CatalogQuery, CatalogRows
-from discreet.service.wire.protocol_messages import Field
-from discreet.service.wire.question_settings import PROJECT
-from discreet.service.wire.session_parameters import SessionParameters
-from discreet.service.wire.sqlstates import WireError, notice, wire_error
+from discreet.service.wire.protocol_messages import Field, WireError
+from discreet.service.wire.session_parameters import PROJECT, SessionParameters
+from discreet.service.wire.sqlstates import wire_error
 from discreet.service.wire.statement_kinds import Statement, is_catalog, without_schema
 
-_IMAGINED: Mapping[int, Sequence[Any]] = {
-    **dict.fromkeys((value_formats.INT2, value_formats.INT4, value_formats.INT8), (1,)),
-    **dict.fromkeys((value_formats.FLOAT4, value_formats.FLOAT8, value_formats.NUMERIC), (1.5,)),
-    value_formats.BOOL: (True,),
-    value_formats.DATE: ("2000-01-01",),
-    value_formats.TIMESTAMP: ("2000-01-01 00:00:00",),
+_IMAGINED: Mapping[int, Any] = {
+    **dict.fromkeys((value_formats.INT2, value_formats.INT4, value_formats.INT8), 1),
+    **dict.fromkeys((value_formats.FLOAT4, value_formats.FLOAT8, value_formats.NUMERIC), 1.5),
+    value_formats.BOOL: True,
+    value_formats.DATE: "2000-01-01",
+    value_formats.TIMESTAMP: "2000-01-01 00:00:00",
 }
-"""Values of a type; columns do not depend on them."""
+"""A value of each type; columns do not depend on it."""
 
 _ANY: Sequence[Any] = ("1", "2000-01-01", 1)  # what a parameter of no type may be, one after the other
-
-
-class Identities(Protocol):
-    """What is needed of the people and keys."""
-
-    def caller_of_key(self, key_id: str) -> Caller:
-        """Returns who has a key, as long as it is good."""
-
-    def scram_verifier(self, user: str) -> Sequence[Any]:
-        """Returns what proves the keys of a name."""
-
-
-class Limits(Protocol):
-    """What is needed of the limits."""
-
-    def admit(self, caller: Caller, charging: bool) -> None:
-        """Counts a request."""
-
-    def note_failure(self, address: str) -> None:
-        """Counts a sign-in that failed."""
-
-
-class Acts(Protocol):
-    """What is needed of the acts on the book."""
-
-    def budgets(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
-        """Returns what is left of all accounts that the caller may see."""
+_KEPT = 200  # explanations of one connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,26 +45,20 @@ class Result:
         fields: columns; None if it gives no rows.
         rows: plain values.
         tag: what the statement is called when it is done; rows are counted where that is usual.
-        notices: what is told beside.
+        notices: messages that are sent before the rows.
         charged: whether something was spent.
     """
 
     tag: str
     fields: tuple[Field, ...] | None = None
     rows: Sequence[Sequence[Any]] = ()
-    notices: tuple[Mapping[str, str], ...] = ()
+    notices: tuple[bytes, ...] = ()
     charged: bool = False
 
 
-def field_of(name: str, oid: int) -> Field:
-    """Returns a column."""
-    return Field(name=name, oid=oid, size=value_formats.SIZES.get(oid, -1))
-
-
-def text_rows(tag: str, column: str, lines: Sequence[str], **more: Any) -> Result:
-    """Returns texts in one column."""
-    fields = (field_of(column, value_formats.TEXT),)
-    return Result(tag=tag, fields=fields, rows=tuple((line,) for line in lines), **more)
+def text_rows(tag: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Result:
+    """Returns rows of texts."""
+    return Result(tag=tag, fields=tuple(Field(name, value_formats.TEXT) for name in columns), rows=rows)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +72,7 @@ class QuestionLane:
 
     desk: Desk
     identities: Identities
-    limits: Limits
+    limits: RateLimits
     catalog: CatalogLane
     parameters: SessionParameters
     key_id: str
@@ -124,25 +94,19 @@ class QuestionLane:
         """Returns the rows of a SELECT; a question is charged.
 
         Raises:
-            WireError: if it is refused.
+            DiscreetError: if it is refused.
         """
-        try:
-            if self.about_catalog(statement):
-                return _rows(await self._catalog(statement.text, values))
-            return await self._question(statement, values)
-        except DiscreetError as error:
-            raise wire_error(error, statement.text) from None
-
-    async def _question(self, statement: Statement, values: Sequence[Any]) -> Result:
+        if self.about_catalog(statement):
+            found = await self._catalog(statement.text, values)
+            return Result(tag="SELECT", fields=found.columns, rows=found.rows)
         arguments = self.parameters.arguments()
         caller = self.caller()
         caller.require(OPERATIONS["ask"].permission)
         self.limits.admit(caller, charging=True)
-        key = self.parameters.use_key()
         work = Work(
             operation=OPERATIONS["ask"],
             arguments={"sql": _sql(statement), **_given(values), **arguments},
-            key=key,
+            key=self.parameters.use_key(),
             project=self._project(caller),
         )
         return _answered(await self.desk.perform(caller, work))
@@ -176,11 +140,12 @@ class QuestionLane:
         inner = statement.words[skip].start
         try:
             if self.about_catalog(statement, skip=skip):
-                return text_rows("EXPLAIN", "QUERY PLAN", ["A query of the catalog: it costs nothing."])
-            told = await self._explanation(_sql(statement)[inner:], values)
+                lines = ["A query of the catalog: it costs nothing."]
+            else:
+                lines = str((await self._explanation(_sql(statement)[inner:], values))["text"]).splitlines()
         except DiscreetError as error:
             raise wire_error(error, statement.text, before=inner) from None
-        return text_rows("EXPLAIN", "QUERY PLAN", str(told["text"]).splitlines())
+        return text_rows("EXPLAIN", ["QUERY PLAN"], [(line,) for line in lines])
 
     async def describe(
         self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
@@ -190,33 +155,24 @@ class QuestionLane:
         Args:
             statement: the SELECT.
             values: of its parameters; None if they are not known yet.
-            types: of its parameters, as far as the client told them.
+            types: then, of each parameter, the type that the client told; 0 for none.
 
         Raises:
-            WireError: if it is refused.
+            DiscreetError: if it is refused.
         """
-        try:
-            if self.about_catalog(statement):
-                given = [None] * statement.parameters if values is None else values
-                found = await self._catalog(statement.text, given)
-                return _fields(found)
-            return await self._described(statement, values, types)
-        except DiscreetError as error:
-            raise wire_error(error, statement.text) from None
-
-    async def _described(
-        self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int]
-    ) -> tuple[Field, ...]:
+        if self.about_catalog(statement):
+            given = [None] * statement.parameters if values is None else values
+            return (await self._catalog(statement.text, given)).columns
         if values is not None or not statement.parameters:
-            return _columns(await self._explanation(_sql(statement), values or ()))
-        for attempt, imagined in enumerate(_ANY):
-            given = [_IMAGINED.get(oid, (imagined,))[0] for oid in _padded(types, statement.parameters)]
-            try:
-                return _columns(await self._explanation(_sql(statement), given))
-            except UnsupportedQuery:
-                if attempt == len(_ANY) - 1:
-                    raise
-        raise AssertionError
+            return await self._columns(statement, values or ())
+        imagined = [[_IMAGINED.get(oid, value) for oid in types[: statement.parameters]] for value in _ANY]
+        for given in imagined[:-1]:
+            with suppress(UnsupportedQuery):
+                return await self._columns(statement, given)
+        return await self._columns(statement, imagined[-1])
+
+    async def _columns(self, statement: Statement, values: Sequence[Any]) -> tuple[Field, ...]:
+        return _fields(await self._explanation(_sql(statement), values))
 
     async def _explanation(self, sql: str, values: Sequence[Any]) -> Document:
         """What the desk tells of a question, kept for the same one: clients ask for it again and again."""
@@ -234,9 +190,6 @@ class QuestionLane:
                 self._explained.clear()
             self._explained[key] = {"columns": told["columns"], "text": told["text"]}
         return self._explained[key]
-
-
-_KEPT = 200  # explanations of one connection
 
 
 def _explained_from(statement: Statement) -> int:
@@ -262,44 +215,33 @@ def _given(values: Sequence[Any]) -> dict[str, Any]:
     return {"parameters": list(values)} if values else {}
 
 
-def _padded(types: Sequence[int], count: int) -> list[int]:
-    return [*types, *[0] * (count - len(types))][:count]
-
-
 def _public(fact: Mapping[str, Any]) -> Document:
     """The facts that the catalog tells."""
     columns = [{name: column.get(name) for name in ("name", "type", "bounds")} for column in fact["columns"]]
     return {"name": fact["name"], "protected": fact.get("protected"), "unit": fact.get("unit", ""), "columns": columns}
 
 
-def _columns(document: Mapping[str, Any]) -> tuple[Field, ...]:
-    return tuple(field_of(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
-
-
-def _fields(found: CatalogRows) -> tuple[Field, ...]:
-    return tuple(field_of(name, oid) for name, oid in found.columns)
-
-
-def _rows(found: CatalogRows) -> Result:
-    return Result(tag="SELECT", fields=_fields(found), rows=found.rows)
+def _fields(document: Mapping[str, Any]) -> tuple[Field, ...]:
+    return tuple(Field(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
 
 
 def _answered(document: Mapping[str, Any]) -> Result:
     """An answer as rows, and what it cost as a notice."""
     replayed = bool(document["replayed"])
-    cost = "nothing, as a stored answer" if replayed else _amount(document["cost"])
-    told = f"Cost: {cost}; remaining: {_amount(document['remaining'])}"
+    cost = "nothing, as a stored answer" if replayed else amount_text(document["cost"])
+    told = f"Cost: {cost}; remaining: {amount_text(document['remaining'])}"
     if not document.get("private", True):
         told += "; the noise is seeded: NOT PRIVATE"
     notes = "\n".join(map(str, document.get("notes", ())))
     return Result(
         tag="SELECT",
-        fields=_columns(document),
+        fields=_fields(document),
         rows=document["rows"],
-        notices=(notice(told, detail=notes),),
+        notices=(pg.notice(told, detail=notes),),
         charged=not replayed,
     )
 
 
-def _amount(written: Any) -> str:
-    return str(written["text"]) if isinstance(written, Mapping) else str(written)
+def amount_text(written: Any) -> str:
+    """Returns what a document says of an amount, in words; "" where it has none."""
+    return str(written.get("text", "")) if isinstance(written, Mapping) else "" if written is None else str(written)

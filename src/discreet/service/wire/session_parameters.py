@@ -7,13 +7,54 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Spelling
+from discreet.requests.argument_kinds import Kind, read_argument
+from discreet.requests.argument_texts import read_text
 from discreet.requests.question_requests import Ask
-from discreet.requests.request import Request
-from discreet.service.wire.question_settings import ASKING, KEY, PREFIX, PROJECT, read_setting, settings_of
-from discreet.service.wire.sqlstates import WireError
+from discreet.requests.request import Argument, Request, arguments
+from discreet.service.wire.protocol_messages import WireError
 from discreet.service.wire.statement_kinds import Statement, Token
 
-REMAINING = "discreet.remaining"
+# ----------------------------------------------------------------------------------------------- settings of questions
+
+PREFIX = "discreet."
+PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remaining"
+"""Who pays beside the caller, the idempotency key of the next question, and what is only shown."""
+
+_OF_STATEMENTS = (Kind.SQL, Kind.VALUES)  # a query and its values: no settings
+
+
+def settings_of(request: type[Request[Any]]) -> dict[str, Argument]:
+    """Returns the arguments of a request that are settings, by the names of these."""
+    offered = (each for each in arguments(request) if "wire" in each.arg.faces)
+    return {f"{PREFIX}{each.name}": each for each in offered if each.arg.kind not in _OF_STATEMENTS}
+
+
+ASKING = settings_of(Ask)
+"""The settings that say how questions are asked."""
+
+
+def read_setting(name: str, text: str) -> Any:
+    """Returns what a setting of `ASKING` says, as `Work` takes it.
+
+    Raises:
+        InvalidParameter: naming the argument, if it does not fit.
+    """
+    argument = ASKING[name]
+    said = read_text(argument.name, text, argument.arg)
+    read_argument(argument.name, said, argument.arg)
+    return said
+
+
+def _setting(argument: str) -> str:
+    return f"{PREFIX}{argument}" if f"{PREFIX}{argument}" in ASKING else argument
+
+
+WIRE = Spelling(name=_setting, given=lambda name, value: f"{_setting(name)} = {value}" if value else _setting(name))
+"""How messages write arguments: as SET takes them."""
+
+# ------------------------------------------------------------------------------------------------- settings of clients
+
 VERSION = "15.0"
 _BANNER = f"PostgreSQL {VERSION} (Discreet: answers with differential privacy)"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from discreet import errors
 from discreet.errors import DiscreetError, explained
-from discreet.service.wire.question_settings import WIRE
+from discreet.presentation.documents.error_documents import OUR_FAULT
+from discreet.service.wire.protocol_messages import WireError
+from discreet.service.wire.session_parameters import WIRE
 
 SQLSTATES: dict[type[BaseException], str] = {
     errors.InvalidParameter: "22023",  # invalid_parameter_value
@@ -33,26 +35,6 @@ SQLSTATES: dict[type[BaseException], str] = {
 }
 """The nearest class decides."""
 
-_FAULT = "Something went wrong that should not have; nothing is said about why."
-
-
-class WireError(Exception):
-    """An error of the protocol or of a command, as it is reported.
-
-    Args:
-        sqlstate: PostgreSQL's code.
-        message: what is wrong.
-        hint: what to do.
-        place: the character of the statement at which it is, from 0; None if at none.
-        fatal: whether the connection ends.
-    """
-
-    def __init__(
-        self, sqlstate: str, message: str, hint: str = "", *, place: int | None = None, fatal: bool = False
-    ) -> None:
-        self.sqlstate, self.message, self.hint, self.place, self.fatal = sqlstate, message, hint, place, fatal
-        super().__init__(message)
-
 
 def sqlstate(error: BaseException) -> str:
     """Returns the code of an error; an unknown one is our fault."""
@@ -70,12 +52,12 @@ def wire_error(error: BaseException, text: str = "", *, before: int = 0) -> Wire
     if isinstance(error, WireError):
         return error
     if not isinstance(error, DiscreetError) or isinstance(error, errors.InternalError):
-        return WireError("XX000", _FAULT)
+        return WireError("XX000", OUR_FAULT)
     position, told = getattr(error, "position", None), explained(error, WIRE)
     message, hint = told[type(error).__name__], told.get("Hint", "")
     place = None if position is None else _place(text[before:], position)
     fatal = isinstance(error, errors.NotAuthenticated)
-    return WireError(sqlstate(error), message, hint, place=None if place is None else place + before, fatal=fatal)
+    return WireError(sqlstate(error), message, hint, place=place, fatal=fatal).moved(before)
 
 
 def _place(text: str, position: tuple[int, int]) -> int | None:
@@ -85,15 +67,3 @@ def _place(text: str, position: tuple[int, int]) -> int | None:
     if not 0 < line <= len(lines):
         return None
     return sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
-
-
-def fields(error: WireError, *, offset: int = 0) -> dict[str, str]:
-    """Returns the fields of a report; positions count characters of the whole message, from 1."""
-    severity = "FATAL" if error.fatal else "ERROR"
-    position = "" if error.place is None else str(error.place + offset + 1)
-    return {"S": severity, "V": severity, "C": error.sqlstate, "M": error.message, "H": error.hint, "P": position}
-
-
-def notice(message: str, *, detail: str = "") -> dict[str, str]:
-    """Returns the fields of a notice."""
-    return {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": message, "D": detail}

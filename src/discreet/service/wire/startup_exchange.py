@@ -12,13 +12,13 @@ import struct
 from dataclasses import dataclass
 
 from discreet.errors import DiscreetError, NotAuthenticated
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.identity.scram import MECHANISM, Exchange
 from discreet.service.settings import LOOPBACK
 from discreet.service.wire import protocol_messages as pg
-from discreet.service.wire.protocol_messages import Body, ProtocolViolation
-from discreet.service.wire.question_lane import Identities, Limits
+from discreet.service.wire.protocol_messages import Body, ProtocolViolation, WireError
 from discreet.service.wire.session_parameters import SessionParameters
-from discreet.service.wire.sqlstates import WireError, wire_error
+from discreet.service.wire.sqlstates import wire_error
 
 _NOT_SETTINGS = {"user", "database", "options", "replication"}
 _ROUNDS = 3  # of asking for encryption
@@ -57,7 +57,7 @@ async def begin(
     """
     secure = False
     for _ in range(_ROUNDS):
-        body = await pg.read_startup(reader)
+        body = await pg.read_body(reader, most=pg.LONGEST_STARTUP)
         code = body.uint32()
         if code == pg.CANCEL_REQUEST:
             found = Cancel(process=body.uint32(), secret=body.uint32())
@@ -125,7 +125,7 @@ def _options(text: str) -> dict[str, str]:
         elif word.startswith(("-c", "--")):
             word = word[2:]
         else:
-            raise WireError("42601", "The options are not understood", "Write -c name=value.", fatal=True)
+            word = ""
         name, given, value = word.partition("=")
         if not given:
             raise WireError("42601", "The options are not understood", "Write -c name=value.", fatal=True)
@@ -142,12 +142,11 @@ def settings_of(start: Start) -> SessionParameters:
     try:
         return SessionParameters(start.settings)
     except (WireError, DiscreetError) as error:
-        found = wire_error(error)
-        raise WireError(found.sqlstate, found.message, found.hint, fatal=True) from None
+        raise wire_error(error).ending() from None
 
 
 async def prove(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, identities: Identities, limits: Limits
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, identities: Identities, limits: RateLimits
 ) -> str:
     """Returns the id of the key that a client has proven to have.
 
@@ -160,8 +159,7 @@ async def prove(
         try:
             limits.note_failure(peer(writer))
         except DiscreetError as error:
-            found = wire_error(error)
-            raise WireError(found.sqlstate, found.message, found.hint, fatal=True) from None
+            raise wire_error(error).ending() from None
         raise wrong() from None
 
 
@@ -182,7 +180,7 @@ async def _exchanged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
 
 
 async def _response(reader: asyncio.StreamReader) -> Body:
-    kind, body = await pg.read_message(reader, most=pg.LONGEST_STARTUP)
+    kind, body = await reader.readexactly(1), await pg.read_body(reader, most=pg.LONGEST_STARTUP)
     if kind != b"p":
         raise ProtocolViolation("a step of the sign-in is missing")
     return body

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import cast
 
 from discreet.service.caller import Permission
+from discreet.service.wire.protocol_messages import WireError
 
 MOST_STATEMENTS = 20
 LONGEST = 60_000
@@ -26,7 +27,7 @@ class Kind(Enum):
     SELECT, EXPLAIN, SET, SHOW, RESET = "select", "explain", "set", "show", "reset"
     BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE = "begin", "commit", "rollback", "savepoint", "release"
     DISCARD, DEALLOCATE, CLOSE = "discard", "deallocate", "close"
-    REFUSED, EMPTY = "refused", "empty"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +53,13 @@ def _refused(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Com
 
 _ASK = "Ask with SELECT; tables are protected with `discreet protect`, or on the page."
 COMMANDS: dict[str, Command] = {
+    **{kind.name: Command(kind=kind) for kind in Kind if kind is not Kind.REFUSED},
     **dict.fromkeys(("SELECT", "WITH", "FROM", "VALUES", "("), Command(kind=Kind.SELECT, permission=Permission.ASK)),
-    "TABLE": Command(kind=Kind.REFUSED, sqlstate="0A000", reason="TABLE lists single rows", hint="Ask for a count."),
     "EXPLAIN": Command(kind=Kind.EXPLAIN, permission=Permission.PLAN),
-    "SET": Command(kind=Kind.SET),
-    "SHOW": Command(kind=Kind.SHOW),
-    "RESET": Command(kind=Kind.RESET),
-    **dict.fromkeys(("BEGIN", "START"), Command(kind=Kind.BEGIN)),
-    **dict.fromkeys(("COMMIT", "END"), Command(kind=Kind.COMMIT)),
-    **dict.fromkeys(("ROLLBACK", "ABORT"), Command(kind=Kind.ROLLBACK)),
-    "SAVEPOINT": Command(kind=Kind.SAVEPOINT),
-    "RELEASE": Command(kind=Kind.RELEASE),
-    "DISCARD": Command(kind=Kind.DISCARD),
-    "DEALLOCATE": Command(kind=Kind.DEALLOCATE),
-    "CLOSE": Command(kind=Kind.CLOSE),
+    "START": Command(kind=Kind.BEGIN),
+    "END": Command(kind=Kind.COMMIT),
+    "ABORT": Command(kind=Kind.ROLLBACK),
+    **_refused("TABLE", "0A000", "TABLE lists single rows", "Ask for a count."),
     **_refused("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
     **_refused(
         "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK
@@ -127,19 +121,15 @@ _PIECE = re.compile(
 _COMMENT = re.compile(r"/\*|\*/")
 
 
-class Unfinished(Exception):
-    """A quote or a comment does not end; `place` is where it begins."""
-
-    def __init__(self, place: int) -> None:
-        self.place = place
-        super().__init__(place)
+def _unfinished(place: int) -> WireError:
+    return WireError("42601", "A quote or a comment does not end", place=place)
 
 
 def tokens(text: str) -> Iterator[Token]:
     """Yields the tokens of a text, without white space and comments.
 
     Raises:
-        Unfinished: if a quote or a comment does not end.
+        WireError: if a quote or a comment does not end.
     """
     place = 0
     while place < len(text):
@@ -150,10 +140,10 @@ def tokens(text: str) -> Iterator[Token]:
         elif kind == "dollar":
             closing = text.find(found["dollar"], end)
             if closing < 0:
-                raise Unfinished(place)
-            end, kind = closing + len(found["dollar"]), "dollar"
+                raise _unfinished(place)
+            end = closing + len(found["dollar"])
         elif kind == "sign" and found["sign"] in "'\"":
-            raise Unfinished(place)
+            raise _unfinished(place)
         if kind not in ("space", "comment"):
             yield Token(kind, text[place:end], place)
         place = end
@@ -166,7 +156,7 @@ def _comment_end(text: str, place: int) -> int:
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise Unfinished(place)
+    raise _unfinished(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,36 +191,22 @@ class Statement:
     @property
     def tag(self) -> str:
         """Returns what it is called when it is done."""
-        return _TAGS.get(self.kind, self.word(0))
+        return "CLOSE CURSOR" if self.kind is Kind.CLOSE else self.kind.name
 
 
-_TAGS = {
-    Kind.BEGIN: "BEGIN",
-    Kind.COMMIT: "COMMIT",
-    Kind.ROLLBACK: "ROLLBACK",
-    Kind.SAVEPOINT: "SAVEPOINT",
-    Kind.RELEASE: "RELEASE",
-    Kind.SET: "SET",
-    Kind.RESET: "RESET",
-    Kind.SHOW: "SHOW",
-    Kind.EXPLAIN: "EXPLAIN",
-    Kind.DEALLOCATE: "DEALLOCATE",
-    Kind.CLOSE: "CLOSE CURSOR",
-}
 _UNKNOWN = Command(
     kind=Kind.REFUSED,
     sqlstate="42601",
     reason="The first word is that of no command",
     hint="Ask with SELECT, or use EXPLAIN, SET and SHOW.",
 )
-_EMPTY = Command(kind=Kind.EMPTY)
 
 
 def statements(text: str) -> list[Statement]:
     """Returns the statements of a message, empty ones left out.
 
     Raises:
-        Unfinished: if a quote or a comment does not end.
+        WireError: if a quote or a comment does not end.
     """
     found, part = [], list[Token]()
     for token in (*tokens(text), Token("sign", ";", len(text))):
@@ -240,6 +216,24 @@ def statements(text: str) -> list[Statement]:
             part = []
         else:
             part.append(token)
+    return found
+
+
+def read_statements(text: str) -> list[Statement]:
+    """Returns the statements of a message, if all of them can be done.
+
+    Raises:
+        WireError: if the text is not understood, one of them is of a kind that is refused, or there are too many.
+    """
+    if len(text) > LONGEST:
+        raise WireError("54000", f"A message has at most {LONGEST} characters", "Ask for less at once.")
+    found = statements(text)
+    if len(found) > MOST_STATEMENTS:
+        raise WireError("54000", f"A message has at most {MOST_STATEMENTS} statements")
+    for each in found:
+        command = each.command
+        if command.kind is Kind.REFUSED:
+            raise WireError(command.sqlstate, command.reason, command.hint, place=each.offset)
     return found
 
 

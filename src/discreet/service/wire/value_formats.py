@@ -11,15 +11,26 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 from discreet.errors import InvalidParameter
 
 BOOL, NAME, INT8, INT2, INT4, TEXT, OID = 16, 19, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, UNKNOWN, VARCHAR, BPCHAR, CHAR = 700, 701, 705, 1043, 1042, 18
-DATE, TIMESTAMP, TIMESTAMPTZ, NUMERIC = 1082, 1114, 1184, 1700
+DATE, TIMESTAMP, NUMERIC = 1082, 1114, 1700
+_TEXT_TYPES = (TEXT, VARCHAR, BPCHAR, NAME, CHAR)
+_PACKED = {
+    BOOL: "!?",
+    INT2: "!h",
+    INT4: "!i",
+    INT8: "!q",
+    OID: "!I",
+    FLOAT4: "!f",
+    FLOAT8: "!d",
+}
 
-SIZES = {BOOL: 1, CHAR: 1, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIMESTAMP: 8}
+SIZES = {oid: struct.calcsize(form) for oid, form in _PACKED.items()} | {CHAR: 1, DATE: 4, TIMESTAMP: 8}
 """Bytes of a value; all others differ."""
 
 TYPES = {"int": INT8, "float": FLOAT8, "text": TEXT, "bool": BOOL, "date": DATE, "timestamp": TIMESTAMP}
@@ -52,7 +63,7 @@ def written(value: Any, oid: int, form: int, *, column: str = "") -> bytes | Non
 
 def has_binary(oid: int) -> bool:
     """Tells whether values of a type are written in binary; texts are the same in both."""
-    return oid in _BINARY or oid in (TEXT, VARCHAR, NAME, BPCHAR, UNKNOWN, CHAR)
+    return oid in _BINARY or oid in (*_TEXT_TYPES, UNKNOWN)
 
 
 def _whole(value: Any, column: str) -> int:
@@ -141,13 +152,7 @@ _TEXTS: Mapping[int, Callable[[Any], str]] = {
     NUMERIC: lambda value: format(value, "f") if value.is_finite() else str(value),
 }
 _BINARY: Mapping[int, Callable[[Any], bytes]] = {
-    BOOL: lambda value: b"\1" if value else b"\0",
-    INT2: lambda value: struct.pack("!h", value),
-    INT4: lambda value: struct.pack("!i", value),
-    INT8: lambda value: struct.pack("!q", value),
-    OID: lambda value: struct.pack("!I", value),
-    FLOAT4: lambda value: struct.pack("!f", value),
-    FLOAT8: lambda value: struct.pack("!d", value),
+    **{oid: partial(struct.pack, form) for oid, form in _PACKED.items()},
     DATE: _binary_day,
     TIMESTAMP: _binary_moment,
     NUMERIC: _binary_numeric,
@@ -250,7 +255,7 @@ def _moment_from_binary(raw: bytes) -> str:
 
 
 _FROM_TEXT: Mapping[int, Callable[[bytes], Any]] = {
-    **dict.fromkeys((TEXT, VARCHAR, BPCHAR, NAME, CHAR), _text_in),
+    **dict.fromkeys(_TEXT_TYPES, _text_in),
     **dict.fromkeys((INT2, INT4, INT8, OID), _int_in),
     **dict.fromkeys((FLOAT4, FLOAT8), _float_in),
     NUMERIC: lambda raw: _number(Decimal(_text_in(raw).strip())),
@@ -259,14 +264,8 @@ _FROM_TEXT: Mapping[int, Callable[[bytes], Any]] = {
     TIMESTAMP: _moment_in,
 }
 _FROM_BINARY: Mapping[int, Callable[[bytes], Any]] = {
-    **dict.fromkeys((TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN), _text_in),
-    BOOL: _unpacked("!?"),
-    INT2: _unpacked("!h"),
-    INT4: _unpacked("!i"),
-    INT8: _unpacked("!q"),
-    OID: _unpacked("!I"),
-    FLOAT4: _unpacked("!f"),
-    FLOAT8: _unpacked("!d"),
+    **dict.fromkeys((*_TEXT_TYPES, UNKNOWN), _text_in),
+    **{oid: _unpacked(form) for oid, form in _PACKED.items()},
     NUMERIC: _numeric_from_binary,
     DATE: _date_from_binary,
     TIMESTAMP: _moment_from_binary,

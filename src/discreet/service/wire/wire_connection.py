@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats
-from discreet.service.wire.protocol_messages import Bind, Body, Execute, Field, Parse, ProtocolViolation, Target
+from discreet.service.wire.protocol_messages import Body, Field, ProtocolViolation, WireError
 from discreet.service.wire.question_lane import Result
 from discreet.service.wire.session_parameters import REPORTED, SessionParameters
-from discreet.service.wire.sqlstates import WireError, fields, wire_error
-from discreet.service.wire.statement_kinds import Kind, Statement
-from discreet.service.wire.wire_session import WireSession, read_statements
+from discreet.service.wire.sqlstates import wire_error
+from discreet.service.wire.statement_kinds import Kind, Statement, read_statements
+from discreet.service.wire.wire_session import WireSession
 
-MOST_STATEMENTS = 500  # prepared in one connection
-MOST_PORTALS = 100
+MOST_PREPARED, MOST_PORTALS = 500, 100  # statements and portals that one connection keeps
 _FLUSH = 1 << 16  # bytes that are written at once
 _PATIENCE = 60.0  # seconds for a client to take what is sent, or to send the rest of a message
 _IDLE = 8 * 3600.0
@@ -37,7 +35,7 @@ class Prepared:
     """A statement that was parsed; None for an empty text.
 
     Attributes:
-        types: of its parameters, as far as the client told them.
+        types: of each of its parameters; 0 where the client told none.
         described: its columns, once somebody asked for them.
     """
 
@@ -110,16 +108,14 @@ class WireConnection:
             return True
         try:
             await handler(self, body)
-        except WireError as error:
-            return await self._failed(error, simple=kind in _ANSWERED_ALONE)
-        except DiscreetError as error:
+        except (WireError, DiscreetError) as error:
             return await self._failed(wire_error(error), simple=kind in _ANSWERED_ALONE)
         return True
 
-    async def _failed(self, error: WireError, *, simple: bool, offset: int = 0) -> bool:
+    async def _failed(self, error: WireError, *, simple: bool) -> bool:
         self.session.fail()
         self.log("refused", sqlstate=error.sqlstate)
-        self._send(pg.report(b"E", fields(error, offset=offset)))
+        self._send(pg.error(error))
         if error.fatal:
             await self._flush()
             return False
@@ -165,15 +161,14 @@ class WireConnection:
             try:
                 await self._whole(each)
             except WireError as error:
-                place = None if error.place is None else error.place + each.offset
-                raise WireError(error.sqlstate, error.message, error.hint, place=place, fatal=error.fatal) from None
+                raise error.moved(each.offset) from None
         if not found:
             self._send(pg.EMPTY_QUERY)
         await self._ready()
 
     async def _whole(self, statement: Statement) -> None:
         result = await self._stoppable(self.session.run(statement, ()))
-        self._notices(result)
+        self._send(*result.notices)
         if result.fields is not None:
             formats = (0,) * len(result.fields)
             self._send(pg.row_description(result.fields, formats))
@@ -185,59 +180,57 @@ class WireConnection:
 
     async def parse(self, body: Body) -> None:
         """Prepares a statement."""
-        given = Parse.read(body)
+        given = pg.Parse.read(body)
         found = read_statements(given.sql)
         if len(found) > 1:
             raise WireError("42601", "Only one statement is prepared at a time", place=found[1].offset)
         if given.name in self._prepared and given.name:
             raise WireError("42P05", "A statement of that name is prepared already")
-        if len(self._prepared) >= MOST_STATEMENTS:
-            raise WireError("54000", f"At most {MOST_STATEMENTS} statements are kept", "DEALLOCATE ALL.")
-        self._prepared[given.name] = Prepared(statement=found[0] if found else None, types=given.types)
+        if len(self._prepared) >= MOST_PREPARED:
+            raise WireError("54000", f"At most {MOST_PREPARED} statements are kept", "DEALLOCATE ALL.")
+        statement = found[0] if found else None
+        taken = statement.parameters if statement else 0
+        if taken > pg.MOST_PARAMETERS:
+            raise WireError("54000", f"A statement takes at most {pg.MOST_PARAMETERS} parameters")
+        types = (*given.types, *(0,) * (taken - len(given.types)))
+        self._prepared[given.name] = Prepared(statement=statement, types=types)
         self._send(pg.PARSE_COMPLETE)
 
     async def bind(self, body: Body) -> None:
         """Gives values to a statement."""
-        given = Bind.read(body)
+        given = pg.Bind.read(body)
         prepared = self._statement(given.statement)
-        wanted = prepared.statement.parameters if prepared.statement else 0
-        wanted = max(wanted, len(prepared.types))
+        wanted = len(prepared.types)
         if len(given.values) != wanted:
             raise WireError("08P01", f"{len(given.values)} values are bound, and the statement takes {wanted}")
         if len(self._portals) >= MOST_PORTALS and given.portal not in self._portals:
             raise WireError("54000", f"At most {MOST_PORTALS} portals are kept")
         if given.portal and given.portal in self._portals:
             raise WireError("42P03", "A portal of that name exists already")
-        types = (*prepared.types, *(0,) * (wanted - len(prepared.types)))
         forms = _each(given.formats, wanted)
         values = tuple(
             value_formats.read_parameter(place, raw, oid, form)
-            for place, (raw, oid, form) in enumerate(zip(given.values, types, forms, strict=True), 1)
+            for place, (raw, oid, form) in enumerate(zip(given.values, prepared.types, forms, strict=True), 1)
         )
         self._portals[given.portal] = Portal(prepared=prepared, values=values, formats=given.result_formats)
         self._send(pg.BIND_COMPLETE)
 
     async def describe(self, body: Body) -> None:
         """Tells columns; nothing is asked, and nothing is spent."""
-        target = Target.read(body)
+        target = pg.Target.read(body)
         if target.kind == "S":
             await self._describe_statement(self._statement(target.name))
             return
         portal = self._portal(target.name)
         found = await self._columns(portal)
-        formats = None if found is None else self._formats(portal, found)
-        self._send(pg.NO_DATA if found is None or formats is None else pg.row_description(found, formats))
+        self._send(pg.NO_DATA if found is None else pg.row_description(found, self._formats(portal, found)))
 
     async def _describe_statement(self, prepared: Prepared) -> None:
-        statement = prepared.statement
-        count = max(statement.parameters if statement else 0, len(prepared.types))
-        types = [*prepared.types, *[0] * (count - len(prepared.types))]
-        told = [oid or value_formats.TEXT for oid in types]
         found = None
-        if statement is not None:
-            found = await self._stoppable(self.session.describe(statement, None, types))
+        if prepared.statement is not None:
+            found = await self._stoppable(self.session.describe(prepared.statement, None, prepared.types))
         prepared.described = found
-        self._send(pg.parameter_description(told))
+        self._send(pg.parameter_description([oid or value_formats.TEXT for oid in prepared.types]))
         self._send(pg.NO_DATA if found is None else pg.row_description(found, (0,) * len(found)))
 
     async def _columns(self, portal: Portal) -> tuple[Field, ...] | None:
@@ -251,7 +244,7 @@ class WireConnection:
 
     async def execute(self, body: Body) -> None:
         """Gives rows of a portal, which is run if it was not yet."""
-        given = Execute.read(body)
+        given = pg.Execute.read(body)
         portal = self._portal(given.portal)
         statement = portal.prepared.statement
         if statement is None:
@@ -259,7 +252,7 @@ class WireConnection:
             return
         if portal.result is None:
             portal.result = await self._stoppable(self.session.run(statement, portal.values))
-            self._notices(portal.result)
+            self._send(*portal.result.notices)
         await self._fetched(portal, portal.result, given.most)
         self._after(statement)
 
@@ -289,7 +282,7 @@ class WireConnection:
 
     async def close(self, body: Body) -> None:
         """Forgets a statement or a portal."""
-        target = Target.read(body)
+        target = pg.Target.read(body)
         kept: dict[str, Any] = self._prepared if target.kind == "S" else self._portals
         kept.pop(target.name, None)
         self._send(pg.CLOSE_COMPLETE)
@@ -344,11 +337,6 @@ class WireConnection:
         if name == "all" or statement.kind is Kind.DISCARD:
             self._prepared.clear()
 
-    def _notices(self, result: Result) -> None:
-        told: Mapping[str, str]
-        for told in result.notices:
-            self._send(pg.report(b"N", told))
-
     async def _rows(self, rows: Sequence[Sequence[Any]], found: Sequence[Field], formats: Sequence[int]) -> None:
         columns = list(zip(found, formats, strict=True))
         for row in rows:
@@ -378,12 +366,6 @@ class WireConnection:
         self._out.clear()
         async with asyncio.timeout(_PATIENCE):
             await self.writer.drain()
-
-    async def farewell(self, error: WireError) -> None:
-        """Reports why the connection ends, if the client still listens."""
-        with suppress(OSError, TimeoutError):
-            self._send(pg.report(b"E", fields(error)))
-            await self._flush()
 
 
 def _is_cancelled() -> bool:

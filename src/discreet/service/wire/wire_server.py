@@ -8,19 +8,22 @@ import logging
 import ssl
 from collections import Counter
 from contextlib import suppress
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import random_bytes
+from discreet.presentation.documents.error_documents import OUR_FAULT
+from discreet.service.acts import Acts
 from discreet.service.connection_limits import ConnectionLimits, OpenConnection
 from discreet.service.desk import Desk
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import LOOPBACK, Settings
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import startup_exchange
 from discreet.service.wire.catalog.catalog_lane import CatalogLane
-from discreet.service.wire.protocol_messages import ProtocolViolation
-from discreet.service.wire.question_lane import Acts, Identities, Limits, QuestionLane
-from discreet.service.wire.sqlstates import WireError, fields
+from discreet.service.wire.protocol_messages import ProtocolViolation, WireError
+from discreet.service.wire.question_lane import QuestionLane
 from discreet.service.wire.startup_exchange import Cancel, Start
 from discreet.service.wire.wire_connection import WireConnection
 from discreet.service.wire.wire_session import WireSession
@@ -40,10 +43,6 @@ def _full() -> WireError:
     return WireError("53300", "There are too many connections", "Close some, and try again.", fatal=True)
 
 
-def _fault() -> WireError:
-    return WireError("XX000", "Something went wrong that should not have; nothing is said about why.", fatal=True)
-
-
 class WireServer:
     """Serves clients of PostgreSQL.
 
@@ -56,14 +55,7 @@ class WireServer:
             in; a catalog query has the deadline of planning.
     """
 
-    def __init__(
-        self,
-        desk: Desk,
-        identities: Identities,
-        acts: Acts,
-        limits: Limits,
-        settings: Settings,
-    ) -> None:
+    def __init__(self, desk: Desk, identities: Identities, acts: Acts, limits: RateLimits, settings: Settings) -> None:
         self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
         self._catalog = CatalogLane(
             deadline=settings.planning_deadline, waiting=settings.queue, per_caller=settings.queue_per_caller
@@ -137,7 +129,7 @@ class WireServer:
             await _report(writer, error)
         except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
             _log("fault")
-            await _report(writer, _fault())
+            await _report(writer, WireError("XX000", OUR_FAULT, fatal=True))
         finally:
             self._tasks.discard(task)
             if counted is not None:
@@ -156,13 +148,10 @@ class WireServer:
                 key_id = await startup_exchange.prove(reader, writer, found, self._identities, self._limits)
             counted.known = counted.busy = True
             await self._serve(reader, writer, found, key_id)
-        except ProtocolViolation:
-            error = _violation()
-            _log("refused", sqlstate=error.sqlstate)
-            raise error from None
-        except WireError as error:
-            _log("refused", sqlstate=error.sqlstate)
-            raise
+        except (ProtocolViolation, WireError) as error:
+            report = _violation() if isinstance(error, ProtocolViolation) else error
+            _log("refused", sqlstate=report.sqlstate)
+            raise report from None
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: Start, key_id: str
@@ -183,7 +172,8 @@ class WireServer:
             key_id=key_id,
             database=start.database,
         )
-        connection = WireConnection(reader, writer, WireSession(lane, self._acts), parameters, _log_of(key_id))
+        log = partial(_log, credential=key_id)
+        connection = WireConnection(reader, writer, WireSession(lane, self._acts), parameters, log)
         await self._registered(connection, writer, caller.name)
 
     async def _registered(self, connection: WireConnection, writer: asyncio.StreamWriter, name: str) -> None:
@@ -213,13 +203,9 @@ def _cancel(task: asyncio.Task[None]) -> None:
 async def _report(writer: asyncio.StreamWriter, error: WireError) -> None:
     """Says why a connection ends, if anybody listens."""
     with suppress(OSError, TimeoutError, RuntimeError):
-        writer.write(pg.report(b"E", fields(error)))
+        writer.write(pg.error(error))
         async with asyncio.timeout(1):
             await writer.drain()
-
-
-def _log_of(key_id: str) -> Any:
-    return lambda event, **more: _log(event, credential=key_id, **more)
 
 
 def _log(event: str, **more: str) -> None:

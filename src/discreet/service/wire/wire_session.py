@@ -7,42 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.service.acts import Acts
 from discreet.service.caller import Permission
-from discreet.service.wire import value_formats
-from discreet.service.wire.protocol_messages import Field
-from discreet.service.wire.question_lane import Acts, QuestionLane, Result, field_of, text_rows
+from discreet.service.wire import protocol_messages as pg
+from discreet.service.wire.protocol_messages import Field, WireError
+from discreet.service.wire.question_lane import QuestionLane, Result, amount_text, text_rows
 from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, shown
-from discreet.service.wire.sqlstates import WireError, notice, wire_error
-from discreet.service.wire.statement_kinds import LONGEST, MOST_STATEMENTS, Kind, Statement, Unfinished, statements
+from discreet.service.wire.sqlstates import wire_error
+from discreet.service.wire.statement_kinds import Kind, Statement
 
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
 _LATE = "A statement before this one failed: nothing is done until ROLLBACK"
 _MANY = "More than one question in one message"
-_BALANCES = tuple(
-    field_of(each, value_formats.TEXT) for each in ("account", "of", "remaining", "spendable", "spent", "total")
-)
+_AMOUNTS = ("remaining", "spendable", "spent", "total")
 _ENDS = (Kind.COMMIT, Kind.ROLLBACK)
-
-
-def read_statements(text: str) -> list[Statement]:
-    """Returns the statements of a message.
-
-    Raises:
-        WireError: if the text is not understood, one of them is of a kind that is refused, or there are too many.
-    """
-    if len(text) > LONGEST:
-        raise WireError("54000", f"A message has at most {LONGEST} characters", "Ask for less at once.")
-    try:
-        found = statements(text)
-    except Unfinished as error:
-        raise WireError("42601", "A quote or a comment does not end", place=error.place) from None
-    if len(found) > MOST_STATEMENTS:
-        raise WireError("54000", f"A message has at most {MOST_STATEMENTS} statements")
-    for each in found:
-        command = each.command
-        if command.kind is Kind.REFUSED:
-            raise WireError(command.sqlstate, command.reason, command.hint, place=each.offset)
-    return found
 
 
 class WireSession:
@@ -71,16 +49,9 @@ class WireSession:
         if len(questions) > 1:
             raise WireError("0A000", _MANY, "Send them one by one; nothing was asked.", place=questions[1].offset)
 
-    def admit(self, statement: Statement) -> None:
-        """Lets a statement pass whose caller is still known, and that a failed transaction allows.
-
-        Raises:
-            WireError: for all others.
-        """
-        try:
-            self._lane.caller()
-        except DiscreetError as error:
-            raise wire_error(error) from None
+    def _admit(self, statement: Statement) -> None:
+        """Lets a statement pass whose caller is still known, and that a failed transaction allows."""
+        self._lane.caller()
         if self.status == "E" and statement.kind not in _ENDS:
             raise WireError("25P02", _LATE)
 
@@ -90,19 +61,22 @@ class WireSession:
         Raises:
             WireError: if it cannot be done.
         """
-        self.admit(statement)
-        if statement.kind is Kind.SELECT:
-            result = await self._lane.ask(statement, values)
-            self._charged = self._charged or result.charged
-            return result
-        if statement.kind is Kind.EXPLAIN:
-            return await self._lane.explain(statement, values)
         try:
-            if statement.kind is Kind.SHOW and shown(statement) == REMAINING:
-                return await asyncio.to_thread(self._remaining)  # which may wait for the ledger
-            return _DONE[statement.kind](self, statement)
+            self._admit(statement)
+            result = await self._result(statement, values)
         except DiscreetError as error:
             raise wire_error(error, statement.text) from None
+        self._charged = self._charged or result.charged
+        return result
+
+    async def _result(self, statement: Statement, values: Sequence[Any]) -> Result:
+        if statement.kind is Kind.SELECT:
+            return await self._lane.ask(statement, values)
+        if statement.kind is Kind.EXPLAIN:
+            return await self._lane.explain(statement, values)
+        if statement.kind is Kind.SHOW and shown(statement) == REMAINING:
+            return await asyncio.to_thread(self._remaining)  # which may wait for the ledger
+        return _DONE[statement.kind](self, statement)
 
     async def describe(
         self, statement: Statement, values: Sequence[Any] | None, types: Sequence[int] = ()
@@ -112,16 +86,16 @@ class WireSession:
         Raises:
             WireError: if it cannot be done.
         """
-        self.admit(statement)
-        if statement.kind is Kind.SELECT:
-            return await self._lane.describe(statement, values, types)
-        if statement.kind is Kind.EXPLAIN:
-            return (field_of("QUERY PLAN", value_formats.TEXT),)
-        if statement.kind is Kind.SHOW:
-            try:
-                return _BALANCES if shown(statement) == REMAINING else self._show(statement).fields
-            except DiscreetError as error:
-                raise wire_error(error, statement.text) from None
+        try:
+            self._admit(statement)
+            if statement.kind is Kind.SELECT:
+                return await self._lane.describe(statement, values, types)
+            if statement.kind is Kind.EXPLAIN:
+                return text_rows("EXPLAIN", ["QUERY PLAN"], ()).fields
+            if statement.kind is Kind.SHOW:
+                return _balances(()).fields if shown(statement) == REMAINING else self._show(statement).fields
+        except DiscreetError as error:
+            raise wire_error(error, statement.text) from None
         return None
 
     def fail(self) -> None:
@@ -133,7 +107,7 @@ class WireSession:
 
     def _begin(self, statement: Statement) -> Result:
         if self.status == "T":
-            return Result(tag=statement.tag, notices=(notice("There is a transaction already"),))
+            return Result(tag=statement.tag, notices=(pg.notice("There is a transaction already"),))
         self._saved = [("", self._parameters.kept())]
         self._charged, self.status = False, "T"
         return Result(tag=statement.tag)
@@ -151,7 +125,7 @@ class WireSession:
         return self._rolled_back(statement.tag)
 
     def _rolled_back(self, tag: str) -> Result:
-        told = (notice(_KEPT_CHARGE),) if self._charged and self.status != "I" else ()
+        told = (pg.notice(_KEPT_CHARGE),) if self._charged and self.status != "I" else ()
         if self._saved:
             self._parameters.restore(self._saved[0][1])
         self._end()
@@ -173,7 +147,7 @@ class WireSession:
         place = self._saved_place(_last_name(statement))
         self._parameters.restore(self._saved[place][1])
         self._saved, self.status = self._saved[: place + 1], "T"
-        return Result(tag=statement.tag, notices=(notice(_KEPT_CHARGE),) if self._charged else ())
+        return Result(tag=statement.tag, notices=(pg.notice(_KEPT_CHARGE),) if self._charged else ())
 
     def _release(self, statement: Statement) -> Result:
         self._needs_transaction("RELEASE")
@@ -208,18 +182,17 @@ class WireSession:
     def _show(self, statement: Statement) -> Result:
         name = shown(statement)
         if name == "session_authorization":
-            return text_rows("SHOW", name, [self._lane.caller().name])
+            return text_rows("SHOW", [name], [(self._lane.caller().name,)])
         if name == "all":
-            fields = tuple(field_of(each, value_formats.TEXT) for each in ("name", "setting", "description"))
-            rows = tuple((key, value, "") for key, value in self._parameters.all().items())
-            return Result(tag="SHOW", fields=fields, rows=rows)
-        return text_rows("SHOW", name, [self._parameters.get(name)])
+            rows = [(key, value, "") for key, value in self._parameters.all().items()]
+            return text_rows("SHOW", ["name", "setting", "description"], rows)
+        return text_rows("SHOW", [name], [(self._parameters.get(name),)])
 
     def _remaining(self) -> Result:
         """What is left, a row for each account and cap that the caller may know of."""
         caller = self._lane.caller()
         caller.require(Permission.SEE_OWN)
-        return Result(tag="SHOW", fields=_BALANCES, rows=tuple(_balances(self._acts.budgets(caller))))
+        return _balances(self._acts.budgets(caller))
 
     def _discard(self, statement: Statement) -> Result:
         if self.status != "I":
@@ -238,20 +211,16 @@ def _last_name(statement: Statement) -> str:
     return name
 
 
-def _balances(found: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def _balances(found: Sequence[Mapping[str, Any]]) -> Result:
     """A row for each account: the caller's own part, and the account's for those who see it."""
     rows = []
     for each in found:
         parts = {"": each.get("balance"), str((each.get("own") or {}).get("name", "")): each.get("own")}
         for who, balance in parts.items():
             if balance is not None:
-                told = [_text(balance.get(name)) for name in ("remaining", "spendable", "spent", "total")]
+                told = [amount_text(balance.get(name)) for name in _AMOUNTS]
                 rows.append((str(each["account"]), who or "everybody", *told))
-    return rows
-
-
-def _text(written: Any) -> str:
-    return str(written.get("text", "")) if isinstance(written, Mapping) else "" if written is None else str(written)
+    return text_rows("SHOW", ["account", "of", *_AMOUNTS], rows)
 
 
 _DONE: Mapping[Kind, Callable[[WireSession, Statement], Result]] = {

@@ -7,33 +7,25 @@ from __future__ import annotations
 
 from discreet.sql.catalog_queries import PREFIX
 
-_TYPE_NAMES = {
+TYPE_NAMES = {
     16: "boolean",
-    17: "bytea",
     18: '"char"',
-    19: "name",
     20: "bigint",
     21: "smallint",
     23: "integer",
-    25: "text",
-    26: "oid",
-    114: "json",
     700: "real",
     701: "double precision",
     1042: "character",
     1043: "character varying",
-    1082: "date",
     1083: "time without time zone",
     1114: "timestamp without time zone",
-    1186: "interval",
     1184: "timestamp with time zone",
     1266: "time with time zone",
-    1700: "numeric",
-    2950: "uuid",
-    3802: "jsonb",
 }
-_NAMES = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in _TYPE_NAMES.items())
-_OIDS = " ".join(f"WHEN '{name}' THEN {oid}" for oid, name in _TYPE_NAMES.items())
+"""What SQL calls types; all others are called as in `pg_type`."""
+
+_NAMES = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in TYPE_NAMES.items())
+_OIDS = " ".join(f"WHEN '{name}' THEN {oid}" for oid, name in TYPE_NAMES.items())
 _FORMAT = f"""CASE WHEN a IS NULL THEN NULL ELSE CASE a {_NAMES} ELSE coalesce(
     (SELECT CASE WHEN left(z_t.typname, 1) = '_' THEN CASE z_t.typelem {_NAMES} ELSE z_t.typname[2:] END || '[]'
      ELSE z_t.typname END FROM pgc.pg_type AS z_t WHERE z_t.oid = a), '???') END END"""
@@ -49,26 +41,17 @@ _DESCRIBED = "(SELECT z_d.description FROM pgc.pg_description AS z_d WHERE z_d.o
 _VISIBLE = "pg_type_is_visible pg_function_is_visible pg_collation_is_visible pg_operator_is_visible"
 _VISIBLE += " pg_opclass_is_visible pg_conversion_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible"
 _UNKNOWN_TEXTS = {
-    "pg_get_expr": (2, 3),
-    "pg_get_constraintdef": (1, 2),
-    "pg_get_indexdef": (1, 3),
-    "pg_get_viewdef": (1, 2),
-    "pg_get_ruledef": (1, 2),
-    "pg_get_triggerdef": (1, 2),
-    "pg_get_partkeydef": (1,),
-    "pg_get_partition_constraintdef": (1,),
-    "pg_get_serial_sequence": (2,),
-    "pg_get_function_result": (1,),
-    "pg_get_function_arguments": (1,),
-    "pg_get_function_identity_arguments": (1,),
-    "pg_get_functiondef": (1,),
-    "pg_get_statisticsobjdef_columns": (1,),
-    "shobj_description": (2,),
-    "pg_tablespace_location": (1,),
-    "pg_size_pretty": (1,),
-    "inet_server_addr": (0,),
-    "inet_client_addr": (0,),
+    (0,): "inet_server_addr inet_client_addr",
+    (1,): "pg_get_partkeydef pg_get_partition_constraintdef pg_get_function_result pg_get_function_arguments "
+    "pg_get_function_identity_arguments pg_get_functiondef pg_get_statisticsobjdef_columns pg_tablespace_location "
+    "pg_size_pretty",
+    (2,): "pg_get_serial_sequence shobj_description",
+    (1, 2): "pg_get_constraintdef pg_get_viewdef pg_get_ruledef pg_get_triggerdef",
+    (1, 3): "pg_get_indexdef",
+    (2, 3): "pg_get_expr",
 }
+"""Functions whose texts are NULL, by the numbers of parameters that they take."""
+
 _SIZES = "pg_table_size pg_relation_size pg_total_relation_size pg_database_size pg_indexes_size"
 _PRIVILEGES = "has_table_privilege has_schema_privilege has_database_privilege has_column_privilege pg_has_role"
 _PRIVILEGES += " has_any_column_privilege has_sequence_privilege has_function_privilege"
@@ -94,10 +77,7 @@ _SINGLE = {
     "array_remove": [("a, b", "list_filter(a, lambda e: e <> b)")],
     "cardinality": [("a", "len(a)::INTEGER")],
     "_pg_expandarray": [("a", "struct_pack(x := unnest(a), n := generate_subscripts(a, 1))")],
-    "obj_description": [
-        ("a, b", _DESCRIBED.format("0")),
-        ("a", _DESCRIBED.format("0")),
-    ],
+    "obj_description": [(parameters, _DESCRIBED.format("0")) for parameters in ("a, b", "a")],
     "col_description": [("a, b", _DESCRIBED.format("b"))],
     "regclass_oid": [("a", _CLASS_OID)],
     "regclass_name": [("a", _CLASS_NAME)],
@@ -123,7 +103,11 @@ def _parameters(count: int) -> str:
 
 MACROS: dict[str, list[tuple[str, str]]] = {
     **{name: [("a", "(a IS NOT NULL)")] for name in _VISIBLE.split()},
-    **{name: [(_parameters(n), "NULL::VARCHAR") for n in counts] for name, counts in _UNKNOWN_TEXTS.items()},
+    **{
+        name: [(_parameters(n), "NULL::VARCHAR") for n in counts]
+        for counts, names in _UNKNOWN_TEXTS.items()
+        for name in names.split()
+    },
     **{name: [("a", "NULL::BIGINT"), ("a, b", "NULL::BIGINT")] for name in _SIZES.split()},
     **{name: [(_parameters(n), "true") for n in (1, 2, 3)] for name in _PRIVILEGES.split()},
     **_SINGLE,

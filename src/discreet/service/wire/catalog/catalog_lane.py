@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
 from discreet.service.owner.lane import Lane
+from discreet.service.wire.protocol_messages import Field
 
 _PROGRAM = "discreet.service.wire.catalog.catalog_process"
 _LONGEST_REPLY = 1 << 26  # bytes
@@ -41,9 +42,9 @@ class CatalogQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogRows:
-    """Names and PostgreSQL's types of columns, and rows of plain values."""
+    """Columns, and rows of plain values."""
 
-    columns: tuple[tuple[str, int], ...]
+    columns: tuple[Field, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
@@ -146,5 +147,5 @@ def _read(reply: Mapping[str, Any]) -> CatalogRows:
     if "error" in reply:
         position = reply.get("position")
         raise UnsupportedQuery(reply["reason"], reply["hint"], tuple(position) if position else None)
-    columns = tuple((name, oid) for name, oid in reply["columns"])
+    columns = tuple(Field(name, oid) for name, oid in reply["columns"])
     return CatalogRows(columns=columns, rows=tuple(map(tuple, reply["rows"])))

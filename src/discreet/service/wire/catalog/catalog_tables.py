@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from discreet.service.wire.catalog import catalog_functions
+from discreet.service.wire.value_formats import TYPES
 from discreet.sql.catalog_queries import SCHEMAS
 
 FIRST_OID = 16384
@@ -43,17 +44,13 @@ _AT_ONCE = 8  # rows
 LIMITS: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
 """What one engine of the catalog may use; it writes to no disk, where a query that is too large would leave a file."""
 
-COLUMN_TYPES = {"int": 20, "float": 701, "text": 25, "bool": 16, "date": 1082, "timestamp": 1114}
-"""PostgreSQL's types of our columns."""
-
-_STANDARD = {
-    "int": ("bigint", 64, 2, 0, None),
-    "float": ("double precision", 53, 2, None, None),
-    "text": ("text", None, None, None, None),
-    "bool": ("boolean", None, None, None, None),
-    "date": ("date", None, None, None, 0),
-    "timestamp": ("timestamp without time zone", None, None, None, 6),
+_PRECISIONS = {
+    "int": (64, 2, 0, None),
+    "float": (53, 2, None, None),
+    "date": (None, None, None, 0),
+    "timestamp": (None, None, None, 6),
 }
+"""Precision, radix and scale of numbers, and the digits of seconds; all others have none."""
 
 Row = Mapping[str, Any]
 Facts = Sequence[Mapping[str, Any]]
@@ -204,7 +201,7 @@ def _attributes(facts: Facts) -> Iterator[Row]:
     types = {row["oid"]: row for row in _types()}
     for oid, fact in enumerate(facts, FIRST_OID):
         for number, column in enumerate(fact["columns"], 1):
-            kind = types[COLUMN_TYPES[column["type"]]]
+            kind = types[TYPES[column["type"]]]
             of_type = {f"att{key}": kind[f"typ{key}"] for key in ("len", "byval", "align", "storage", "collation")}
             own = {"attrelid": oid, "attname": column["name"], "attnum": number, "atttypid": kind["oid"]}
             yield _ATTRIBUTE | of_type | own
@@ -257,13 +254,15 @@ def _information_columns(facts: Facts, name: str) -> Iterator[Row]:
     names = {row["oid"]: row["typname"] for row in _types()}
     for fact in facts:
         for number, column in enumerate(fact["columns"], 1):
-            shown, precision, radix, scale, time = _STANDARD[column["type"]]
+            oid = TYPES[column["type"]]
+            precision, radix, scale, time = _PRECISIONS.get(column["type"], (None,) * 4)
+            shown = catalog_functions.TYPE_NAMES.get(oid, names[oid])
             own = {"table_catalog": name, "table_schema": "public", "table_name": fact["name"]}
             own |= {"column_name": column["name"], "ordinal_position": number, "is_nullable": "YES", "data_type": shown}
             own |= {"numeric_precision": precision, "numeric_precision_radix": radix, "numeric_scale": scale}
             own |= {"datetime_precision": time, "udt_catalog": name, "udt_schema": "pg_catalog"}
             own |= {"character_octet_length": 1 << 30} if column["type"] == "text" else {}
-            own |= {"udt_name": names[COLUMN_TYPES[column["type"]]], "dtd_identifier": str(number)}
+            own |= {"udt_name": names[oid], "dtd_identifier": str(number)}
             flags = dict.fromkeys(("is_self_referencing", "is_identity", "identity_cycle", "is_updatable"), "NO")
             yield flags | own | {"is_generated": "NEVER"}
 

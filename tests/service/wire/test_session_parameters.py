@@ -4,13 +4,12 @@ import re
 
 import pytest
 
-from discreet.errors import DiscreetError, InvalidParameter
+from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.error_documents import error_document, read_error
-from discreet.requests.argument_kinds import Kind, covered
+from discreet.requests.argument_kinds import Kind
 from discreet.requests.question_requests import Ask, Explain
-from discreet.service.wire.question_settings import ASKING, KEY, PROJECT, settings_of
-from discreet.service.wire.session_parameters import SessionParameters
+from discreet.service.wire.session_parameters import ASKING, KEY, PROJECT, SessionParameters, settings_of
 from discreet.service.wire.sqlstates import wire_error
 
 PYTHON = re.compile(r"(?<!discreet\.)\b(" + "|".join(each.name for each in ASKING.values()) + r")=")
@@ -49,8 +48,3 @@ def test_explain_gets_what_it_has_arguments_for() -> None:
     given = SessionParameters({"discreet.epsilon": "1/3", "discreet.confidence": "0.9"})
     assert given.arguments() == given.arguments(Explain) == {"epsilon": "1/3", "confidence": "0.9"}
     assert settings_of(Explain).keys() <= settings_of(Ask).keys()
-
-
-def test_a_kind_without_a_way_to_set_it_is_found_at_import() -> None:
-    with pytest.raises(DiscreetError, match="AMOUNT"):
-        covered({kind: None for kind in Kind if kind is not Kind.AMOUNT}, "wire")
