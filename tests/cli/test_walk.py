@@ -16,7 +16,7 @@ from discreet.curator import Curator
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
-from discreet.presentation.documents.answer_documents import answer_document
+from discreet.presentation.documents.answer_documents import ANSWER
 from tests.cli.clinic import BY_WARD, COUNT, TOML, records, run, told_budget, told_history, write
 
 
@@ -113,7 +113,7 @@ def test_json_is_the_answer(clinic: Path) -> None:
     answer = Curator.from_config(clinic / "discreet.toml", opening=False).ask(BY_WARD, epsilon="0.5", confidence="0.9")
     assert answer.replayed
     assert records(told) == list(answer.records)
-    assert printed == {**answer_document(answer), "cost": printed["cost"], "replayed": False}
+    assert printed == {**ANSWER.write(answer), "cost": printed["cost"], "replayed": False}
     assert printed["cost"] == {"text": "epsilon=0.5", "epsilon": "1/2"}
 
 

@@ -22,12 +22,7 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.presentation.documents.model_documents import (
-    fit_plan_document,
-    model_document,
-    read_fit_plan,
-    read_model,
-)
+from discreet.presentation.documents.model_documents import FIT_PLAN, MODEL
 from discreet.privacy import Budget
 from discreet.requests.learner_arguments import read_learner, write_learner
 
@@ -229,8 +224,8 @@ def test_a_pipeline_travels_as_a_document() -> None:
         sent = json.loads(json.dumps(write_learner(estimator)))
         there = read_learner(sent)
         plan = curator.plan_fit(there, ROWS, target="costly")
-        back = read_fit_plan(json.loads(json.dumps(fit_plan_document(plan))))
+        back = FIT_PLAN.read(json.loads(json.dumps(FIT_PLAN.write(plan))))
         assert (str(back), back.event) == (str(plan), plan.event)
         model = curator.fit(there, ROWS, target="costly")
-        again = read_model(json.loads(json.dumps(model_document(model))))
+        again = MODEL.read(json.loads(json.dumps(MODEL.write(model))))
         assert again.predict(fresh).tolist() == model.predict(fresh).tolist()

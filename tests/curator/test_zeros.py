@@ -18,7 +18,7 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Call, Literal
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Noisy
-from discreet.presentation.documents.answer_documents import answer_document, read_answer
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.privacy import Budget, Estimate, events
 from discreet.report.csv_text import csv_text
 from discreet.report.display import amount, measured, number, percent, plain
@@ -61,13 +61,13 @@ QUESTIONS = (
 @pytest.mark.parametrize("epsilon", [1, 10**6])
 def test_no_form_of_an_answer_has_a_negative_zero(zeros: Curator, sql: str, epsilon: int) -> None:
     answer = zeros.ask(sql, epsilon=epsilon)
-    document = answer_document(answer)
+    document = ANSWER.write(answer)
     cells = [value for record in answer for value in record.values() if isinstance(value, float)]
     assert not any(value == 0 and math.copysign(1, value) < 0 for value in cells)
     texts = [
         *(str(answer), answer._repr_html_(), json.dumps(document), csv_text(answer.columns, answer)),
         *(repr(record) for record in answer),
-        *(repr(record) for record in read_answer(document)),
+        *(repr(record) for record in ANSWER.read(document)),
         answer.to_pandas().to_csv(),
         *((written(value, FLOAT8, 0) or b"").decode() for value in cells),
     ]

@@ -20,7 +20,7 @@ from discreet.deep.estimators.private_run import Run
 from discreet.engines import Folder
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
 from discreet.noise import SeededBits, uniform_below
-from discreet.presentation.documents import model_documents
+from discreet.presentation.documents.model_documents import MODEL
 from discreet.privacy import Budget, Neighbours, events
 from discreet.requests.learner_arguments import read_learner, write_learner
 from tests.cases import every
@@ -355,7 +355,7 @@ def test_it_travels_as_a_document() -> None:
     assert document["learner"] == "deep.Classifier"
     estimator = read_learner(document)
     model = curator.fit(estimator, WARD, target="ward")
-    again = model_documents.read_model(model_documents.model_document(model))
+    again = MODEL.read(MODEL.write(model))
     assert again.event_ == model.event_
     with pytest.raises(InvalidParameter):
         read_learner({"learner": "deep.Trainer"})

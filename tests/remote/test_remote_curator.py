@@ -3,10 +3,8 @@
 import inspect
 import json
 from fractions import Fraction
-from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 import discreet
 from discreet import errors
@@ -15,25 +13,17 @@ from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier
 from discreet.ledger import Caller
 from discreet.plan.model.schema import Limits
-from discreet.presentation.documents.result_documents import RESULTS
+from discreet.presentation.documents.synthesis_documents import SYNTHETIC_TABLE
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
 from discreet.remote.http_transport import Address, Transport
-from discreet.requests.learner_arguments import write_learner
 from discreet.requests.table_requests import Synthesize
 from discreet.service.api.response_models import (
-    AnswerModel,
-    AnswersModel,
     BudgetsModel,
     CertificateModel,
-    ChoicesModel,
-    ExplanationModel,
-    FitPlanModel,
     HistoryModel,
     JobModel,
-    ProfileModel,
     TablesModel,
-    TrainedModel,
 )
 from tests.curator.clinic import DECLARED, visits
 from tests.remote.served import Served
@@ -87,27 +77,13 @@ def test_parameters_of_a_question(ana: RemoteCurator) -> None:
     assert asked.records == named.records
 
 
-@pytest.mark.ci
-def test_documents_are_what_the_description_says(ana: RemoteCurator, service: Served) -> None:
-    learner = write_learner(DecisionTreeClassifier(epsilon=1))
-    rows = {"sql": "SELECT age, charge, ward FROM visits", "target": "ward", **learner}
-    told: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
-        "ask": (AnswerModel, {"sql": BY_WARD, "epsilon": 1}),
-        "ask-many": (AnswersModel, {"questions": [COUNT, BY_WARD], "epsilon": 1}),
-        "explain": (ExplanationModel, {"sql": BY_WARD, "epsilon": 1}),
-        "choose-epsilon": (ChoicesModel, {"sql": BY_WARD}),
-        "profile": (ProfileModel, {"table": "visits", "epsilon": 1}),
-        "fit": (TrainedModel, rows),
-        "plan-fit": (FitPlanModel, rows),
-    }
-    for path, (model, body) in told.items():
-        model.model_validate(ana._transport.send("POST", f"/v1/{path}", body))
+def test_other_documents_are_what_the_description_says(ana: RemoteCurator) -> None:
     JobModel.model_validate(ana._transport.send("POST", "/v1/ask", {"sql": COUNT, "epsilon": 1, "wait": False}))
+    ana.ask(COUNT, epsilon=1)
     TablesModel.model_validate(ana._get("/v1/tables"))
     HistoryModel.model_validate(ana._get("/v1/history"))
     BudgetsModel.model_validate(ana._get("/v1/budget"))
     CertificateModel.model_validate(ana.certificate(ana.history()[0].sequence))
-    assert service.desk.seen
 
 
 def test_profiles_and_models_are_followed_as_jobs(ana: RemoteCurator) -> None:
@@ -278,7 +254,7 @@ def test_plans_and_budgets_that_do_not_travel_are_refused(ana: RemoteCurator) ->
 
 def test_methods_are_those_of_the_curator() -> None:
     own = {name for name, each in inspect.getmembers(RemoteCurator, inspect.isfunction) if not name.startswith("_")}
-    more = {"ask_document", "perform_document", "table_facts", "certificate", "anchor"}
+    more = {"perform_document", "table_facts", "certificate", "anchor"}
     assert own - more <= set(dir(Curator))
     assert own >= {"ask", "ask_many", "explain", "rehearse", "choose_epsilon", "profile", "fit", "plan_fit", "verify"}
 
@@ -299,7 +275,7 @@ def test_a_synthetic_table_travels_with_its_model(ana: RemoteCurator, service: S
     assert again.table.equals(made.table)
     assert here.table.equals(made.table)
     assert (here.event, here.notes, str(here)) == (again.event, again.notes, str(again))
-    assert ana.perform_document(asked) == json.loads(json.dumps(RESULTS["synthetic table"].write(here)))
+    assert ana.perform_document(asked) == json.loads(json.dumps(SYNTHETIC_TABLE.write(here)))
 
 
 def test_only_requests_of_a_service_travel(ana: RemoteCurator) -> None:

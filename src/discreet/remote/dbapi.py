@@ -22,10 +22,11 @@ from typing import Any, Self
 from discreet import check, errors
 from discreet.curator.asking.answer import Answer
 from discreet.errors import DiscreetError
-from discreet.presentation.documents.answer_documents import read_answer
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.remote.http_transport import TIMEOUT
 from discreet.remote.remote_curator import RemoteCurator
 from discreet.remote.remote_curator import connect as _connect
+from discreet.requests.question_requests import Ask
 
 apilevel = "2.0"
 threadsafety = 1  # threads may share the module; a connection keeps its epsilon for one of them
@@ -83,7 +84,7 @@ class DataError(DatabaseError):
 
     >>> from unittest.mock import Mock
     >>> refusal = errors.InvalidValue("to be finite", "Replace it.")
-    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
     >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
     Traceback (most recent call last):
     discreet.remote.dbapi.DataError: Expected the value to be finite. Replace it.
@@ -95,7 +96,7 @@ class OperationalError(DatabaseError):
 
     >>> from unittest.mock import Mock
     >>> refusal = errors.InsufficientBudget("epsilon=0.1", "epsilon=0.05")
-    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
     >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
     Traceback (most recent call last):
     discreet.remote.dbapi.OperationalError: The charge needs epsilon=0.1; epsilon=0.05 remain.
@@ -107,7 +108,7 @@ class IntegrityError(DatabaseError):
 
     >>> from unittest.mock import Mock
     >>> refusal = errors.KeyConflict(7)
-    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
     >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
     Traceback (most recent call last):
     discreet.remote.dbapi.IntegrityError: The idempotency key belongs to another request, entry 7. Use a new key for ...
@@ -119,7 +120,7 @@ class InternalError(DatabaseError):
 
     >>> from unittest.mock import Mock
     >>> refusal = errors.InternalError("Something went wrong.")
-    >>> service = Mock(**{"ask_document.side_effect": refusal})  # in the place of a service that tells it
+    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
     >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
     Traceback (most recent call last):
     discreet.remote.dbapi.InternalError: Something went wrong.
@@ -288,12 +289,12 @@ class Cursor:
         answer: the whole answer of the last question, with its cost and notes.
 
     >>> from discreet import Budget, Curator, engines, noise
-    >>> from discreet.presentation.documents.answer_documents import answer_document
+    >>> from discreet.presentation.documents.answer_documents import ANSWER
     >>> curator = Curator.for_tests(engine=engines.Memory(), bits=noise.SeededBits(8))
     >>> curator.protect([{"ward": "A"}] * 60, name="visits", types={"ward": "text"}, budget=Budget(epsilon=1))
     >>> class Service:  # a curator of this process, in the place of one that is reached over HTTP
-    ...     def ask_document(self, question, **how):
-    ...         return answer_document(curator.ask(question, **how))
+    ...     def perform_document(self, request):
+    ...         return ANSWER.write(curator.perform(request))
     >>> cursor = Connection(Service(), epsilon=0.5).cursor()
     >>> cursor.execute("SELECT COUNT(*) AS n FROM visits WHERE ward = ?", ["A"]).fetchall()
     [(59, 53, 65)]
@@ -333,13 +334,10 @@ class Cursor:
         if self.connection.epsilon is None:
             hint = "Execute SET discreet.epsilon = 0.1 first, or pass epsilon= to connect."
             raise ProgrammingError(f"No epsilon is set. {hint}")
-        document = self.connection.curator.ask_document(
-            question,
-            parameters=parameters or None,
-            epsilon=self.connection.epsilon,
-            delta=self.connection.delta,
-        )
-        self.answer = answer = read_answer(document)
+        epsilon, delta = self.connection.epsilon, self.connection.delta
+        asked = Ask.of(sql=question, parameters=parameters or None, epsilon=epsilon, delta=delta)
+        document = self.connection.curator.perform_document(asked)
+        self.answer = answer = ANSWER.read(document)
         unknown = (None,) * 5  # sizes, scales, and whether there are NULLs
         self.description = [(each["name"], each["type"], *unknown) for each in document["columns"]]
         self.rowcount = len(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -14,16 +14,14 @@ from discreet.errors import DiscreetError, InvalidParameter, ServiceUnavailable
 from discreet.ledger import OWNER, Balance, Caller, Head
 from discreet.noise.tokens import token
 from discreet.presentation.documents.error_documents import read_error
-from discreet.presentation.documents.ledger_documents import read_balance, read_standing
+from discreet.presentation.documents.ledger_documents import BALANCE, HEAD, STANDING
 from discreet.presentation.documents.result_documents import result_of
 from discreet.progress import Progress
 from discreet.remote.http_transport import TIMEOUT, Address, Transport
 from discreet.requests.ledger_requests import GetBudget, GetHistory
-from discreet.requests.question_requests import Ask
 from discreet.requests.request import R, Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
-from discreet.sql.parameters import Parameters
 
 Document = Mapping[str, Any]
 _ENDED = ("done", "failed", "cancelled")
@@ -89,17 +87,6 @@ class RemoteCurator(Verbs):
         found: R = result_of(verb).read(self.perform_document(request, caller))
         return found
 
-    def ask_document(
-        self,
-        sql: str,
-        *,
-        parameters: Parameters = None,
-        epsilon: check.Number | None = None,
-        delta: check.Number | None = None,
-    ) -> Document:
-        """Returns what `ask` returns as JSON, in which columns have their types."""
-        return self.perform_document(Ask.of(sql=sql, parameters=parameters, epsilon=epsilon, delta=delta))
-
     def perform_document(self, request: Request[Any], caller: Caller | None = None) -> Document:
         """Returns the result of a request as JSON, in which columns have their types."""
         who, verb = Caller() if caller is None else caller, VERBS[request.verb]
@@ -136,7 +123,7 @@ class RemoteCurator(Verbs):
             InvalidParameter: if there is no such account that the key is for.
         """
         for each in self.perform_document(request)["budgets"]:
-            return read_standing(each) if "balance" in each else read_balance(each["own"])
+            return STANDING.read(each) if "balance" in each else BALANCE.read(each["own"])
         raise InvalidParameter("name", request.name, "to be a table or an account of yours", "See tables().")
 
     def _pages(self, path: str, asked: Document) -> Document:
@@ -155,8 +142,8 @@ class RemoteCurator(Verbs):
         return found
 
     def anchor(self) -> Head:
-        """Returns the head of the book, to be kept elsewhere."""
-        return Head.parse(self._get("/v1/anchor")["head"])
+        """Returns the head of the ledger, to be kept elsewhere."""
+        return HEAD.read(self._get("/v1/anchor"))
 
     # ---------------------------------------------------------------------------------------------------- requests
 
@@ -164,40 +151,28 @@ class RemoteCurator(Verbs):
         return self._transport.send("GET", f"{path}?{urlencode(asked)}" if asked else path, repeatable=True)
 
     def _job(self, path: str, body: Document, key: str | None, progress: Progress | None) -> Any:
-        """The outcome of long work, which is followed until it has ended."""
-        begun = self._transport.send("POST", path, {**body, "wait": False}, key=_word(key))
-        place, last = f"/v1/jobs/{quote(begun['id'], safe='')}", begun
-        told = _Stages(progress)
-        while last["state"] not in _ENDED:
-            last = self._followed(place, told)
+        """Returns the outcome of long work, which is followed until it has ended; each stage is told once."""
+        begun, stage = self._transport.send("POST", path, {**body, "wait": False}, key=_word(key)), ""
+        for last in self._changes(begun):
+            if progress is not None and last["stage"] not in ("", stage):
+                progress(last["stage"])
+            stage = last["stage"]
+            if last["state"] in _ENDED:
+                break
         if last["state"] == "done":
             return last["document"]
         raise _ended(last)
 
-    def _followed(self, place: str, told: _Stages) -> Document:
-        """The job after its last event; asked for if the stream broke off before its end."""
-        try:
-            for each in self._transport.events(f"{place}/events"):
-                told.hear(each["stage"])
-                if each["state"] in _ENDED:
-                    found: Document = each
-                    return found
-        except ServiceUnavailable:
-            self._transport.pause(1)
-        asked: Document = self._get(place)
-        return asked
-
-
-class _Stages:
-    """Tells each stage that begins, once."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress, self._last = progress, ""
-
-    def hear(self, stage: str) -> None:
-        if self._progress is not None and stage not in ("", self._last):
-            self._progress(stage)
-        self._last = stage
+    def _changes(self, job: Document) -> Iterator[Document]:
+        """Yields a job now and after each of its events; it is asked for where the stream of events breaks off."""
+        place = f"/v1/jobs/{quote(job['id'], safe='')}"
+        while True:
+            yield job
+            try:
+                yield from self._transport.events(f"{place}/events")
+            except ServiceUnavailable:
+                self._transport.pause(1)
+            job = self._get(place)
 
 
 def _ended(last: Document) -> DiscreetError:

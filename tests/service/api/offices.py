@@ -14,7 +14,7 @@ from httpx import ASGITransport, AsyncClient
 from discreet.curator import Answer
 from discreet.errors import DiscreetError, UnknownJob
 from discreet.ledger import Remaining
-from discreet.presentation.documents.answer_documents import answer_document
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.privacy.events import Pure
@@ -49,7 +49,7 @@ class FakeDesk:
     """Remembers what it was asked, and gives one answer or raises one error."""
 
     error: Exception | None = None
-    document: Document = field(default_factory=lambda: answer_document(answer()))
+    document: Document = field(default_factory=lambda: ANSWER.write(answer()))
     seen: list[tuple[Caller, Work]] = field(default_factory=list)
     jobs: dict[str, tuple[str, JobStatus]] = field(default_factory=dict)
     hold: asyncio.Event | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from discreet import errors
 from discreet.errors import DiscreetError
-from discreet.presentation.documents.answer_documents import read_answer
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import read_error
 from discreet.service.api.error_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
@@ -98,7 +98,7 @@ def test_answers_leave_in_three_forms() -> None:
             as_csv = await client.post("/v1/ask", json=body, headers={"Accept": "text/csv"})
             accept = {"Accept": "application/vnd.apache.arrow.stream"}
             as_arrow = await client.post("/v1/ask", json=body, headers=accept)
-        assert str(read_answer(as_json.json())) == str(answer())
+        assert str(ANSWER.read(as_json.json())) == str(answer())
         assert as_csv.text == "ward,n,n_low,n_high\n'=A,3,1,5\nB,7,5,9\n"
         assert as_csv.headers["Discreet-Cost"] == "epsilon=0.1"
         table = pa.ipc.open_stream(io.BytesIO(as_arrow.content)).read_all()
@@ -165,7 +165,7 @@ def test_jobs_are_begun_looked_at_followed_and_cancelled() -> None:
             events = (await client.get(f"{place}/events")).text
             told = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: ")]
             assert [each["state"] for each in told] == ["queued", "running", "done"]
-            assert read_answer(told[-1]["document"]).columns == answer().columns
+            assert ANSWER.read(told[-1]["document"]).columns == answer().columns
             assert (await client.delete(place)).json()["state"] == "cancelled"
 
     served(test)

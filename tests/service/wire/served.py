@@ -17,8 +17,8 @@ import pandas as pd
 from discreet.curator import Curator
 from discreet.errors import UnknownTable
 from discreet.noise import SeededBits
-from discreet.presentation.documents.answer_documents import answer_document
-from discreet.presentation.documents.plan_documents import explanation_document
+from discreet.presentation.documents.answer_documents import ANSWER
+from discreet.presentation.documents.plan_documents import EXPLANATION
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole
@@ -103,11 +103,11 @@ class ClinicDesk:
             if name in sql and not caller.sees(name):
                 raise UnknownTable(name, ())
         if work.operation is OPERATIONS["explain"]:
-            return explanation_document(self.curator.explain(sql, analyst=caller.name, project=work.project, **given))
+            return EXPLANATION.write(self.curator.explain(sql, analyst=caller.name, project=work.project, **given))
         assert work.operation is OPERATIONS["ask"]
         if self.held is not None:
             await self.held.wait()
-        return answer_document(self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given))
+        return ANSWER.write(self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given))
 
     def asked(self) -> int:
         """How many questions were asked."""

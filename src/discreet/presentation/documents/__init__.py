@@ -1,7 +1,7 @@
-"""What a curator gives, as plain JSON and back: for programs, other processes and other machines.
+"""What a curator returns, as plain JSON and back: for programs, other processes and other machines.
 
-`result_documents` knows the document of every verb: `answer_documents` has answers, `plan_documents` and `told_plans`
-what is told before anything is spent, `profile_documents` profiles, `model_documents` learners, `synthesis_documents`
-synthetic tables, `ledger_documents` balances and entries, `plain_results` all results that are plain. `error_documents`
-has errors, and `json_values` what all of them are made of.
+`result_documents` has the form of every result, from which writing, reading and the description of the API follow.
+`answer_documents` declares the forms of answers, `plan_documents` of what is known before anything is spent and of
+profiles, `model_documents` of learners, `synthesis_documents` of synthetic tables, `ledger_documents` of balances and
+entries. `error_documents` has errors, and `json_values` what all of them are made of.
 """

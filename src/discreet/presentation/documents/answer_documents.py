@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
 from discreet.measurement.profile.coverage import Coverage
-from discreet.measurement.profile.sizes import ZERO
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_event,
-    read_figure,
-    read_float,
-    read_remaining,
-    read_some_loss,
-    read_value,
-    reader,
-    write_amount,
-    write_event,
-    write_figure,
-    write_loss_text,
-    write_remaining,
-    write_value,
-)
+from discreet.presentation.documents.json_values import Document, Given, read_value, write_value
+from discreet.presentation.documents.result_documents import RELEASED, Form, declare, read_plain, types_of, write_plain
 
 _TYPES: tuple[tuple[type, Type], ...] = (
     (bool, Type.BOOL),  # before int, of which it is one
@@ -40,73 +25,78 @@ _TYPES: tuple[tuple[type, Type], ...] = (
 )
 
 
-def answer_document(answer: Answer, *, receipt: Mapping[str, Any] | None = None) -> Document:
-    """Returns an answer as JSON.
+@dataclass(frozen=True, slots=True)
+class ColumnHead:
+    """A column of an answer."""
 
-    Args:
-        answer: what was asked, rehearsed or read.
-        receipt: where the ledger has it, as its ``sequence`` and ``hash``, if that is known.
-    """
-    kinds = column_types(answer)
-    return {
-        "kind": "answer",
-        "columns": [{"name": name, "type": kinds[name].value} for name in answer.columns],
-        "rows": [[write_value(record[name]) for name in answer.columns] for record in answer.records],
-        "cost": write_loss_text(answer.cost),
-        "remaining": write_remaining(answer.remaining),
-        "event": write_event(answer.event),
-        "replayed": answer.replayed,
-        "notes": list(answer.notes),
-        "confidence": write_amount(answer.confidence),
-        "private": answer.private,
-        "scope": answer.scope,
-        "whole": sorted(answer.whole),
-        "coverage": None if answer.coverage is None else coverage_document(answer.coverage),
-        "totals": [sorted(left) for left in answer.totals],
-        "receipt": None if receipt is None else dict(receipt),
-    }
+    name: str
+    type: Type
 
 
-@reader("answer")
-def read_answer(document: Given) -> Answer:
-    """Returns the answer of a document; what its rows were computed from does not travel, so it cannot be adjusted.
+COLUMNS = tuple[ColumnHead, ...]
+COVERAGE = declare(
+    Form(
+        kind="coverage",
+        says_kind=False,
+        about="What limits and bounds leave out of a column; figures are value, low, high.",
+        make=Coverage,
+        parts={**types_of(Coverage), "text": str},
+    )
+)
 
-    Raises:
-        InvalidParameter: if it is the document of no answer.
-    """
-    columns = [(each["name"], Type(each["type"]).value) for each in document["columns"]]
-    coverage, totals = document["coverage"], tuple(map(frozenset, document["totals"]))
+
+def write_columns(kinds: Mapping[str, Type]) -> list[Document]:
+    """Returns columns with their types."""
+    return [write_plain(ColumnHead(name, kind)) for name, kind in kinds.items()]
+
+
+def _written_rows(answer: Answer) -> Document:
+    """Returns what is no attribute of an answer; who owns the ledger knows the receipt."""
+    rows = [[write_value(record[name]) for name in answer.columns] for record in answer.records]
+    return {"columns": write_columns(column_types(answer)), "rows": rows, "receipt": None}
+
+
+def _read_rows(document: Given) -> Document:
+    heads, totals = read_plain(COLUMNS, document["columns"]), ANSWER.read_part("totals", document)
     if len(totals) not in (0, len(document["rows"])):
         raise ValueError(len(totals))
-    return Answer(
-        columns=tuple(name for name, _ in columns),
-        records=tuple(_record(columns, row) for row in document["rows"]),
-        cost=read_some_loss(document["cost"]),
-        remaining=read_remaining(document["remaining"]),
-        event=read_event(document["event"]),
-        replayed=bool(document["replayed"]),
-        notes=tuple(map(str, document["notes"])),
-        confidence=Fraction(document["confidence"]),
-        private=bool(document["private"]),
-        whole=frozenset(document["whole"]),
-        coverage=None if coverage is None else {name: _covered(found) for name, found in coverage.items()},
-        totals=totals,
+    records = tuple(
+        {head.name: read_value(head.type.value, cell) for head, cell in zip(heads, row, strict=True)}
+        for row in document["rows"]
     )
+    return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals}
 
 
-def answers_document(answers: Iterable[Answer], *, receipt: Mapping[str, Any] | None = None) -> Document:
-    """Returns answers that were asked together as JSON."""
-    return {"kind": "answers", "answers": [answer_document(each, receipt=receipt) for each in answers]}
+ANSWER = declare(
+    Form(
+        kind="answer",
+        about='An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity".',
+        make=Answer,
+        parts={
+            "columns": COLUMNS,
+            "rows": list[list[Value]],
+            **RELEASED,
+            "confidence": Fraction,
+            "private": bool,
+            "scope": str,
+            "whole": frozenset[str],
+            "coverage": Mapping[str, Coverage] | None,
+            "totals": tuple[frozenset[str], ...],
+            "receipt": dict[str, Any] | None,
+        },
+        writes=_written_rows,
+        reads=_read_rows,
+    )
+)
+"""What the rows of an answer were computed from does not travel, so one that was read cannot be adjusted."""
 
-
-@reader("answer")
-def read_answers(document: Given) -> list[Answer]:
-    """Returns the answers of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of nothing of the kind.
-    """
-    return [read_answer(each) for each in document["answers"]]
+ANSWERS: Form[list[Answer]] = Form(
+    kind="answers",
+    about="Answers that were asked together.",
+    make=lambda answers: answers,
+    parts={"answers": list[Answer]},
+    writes=lambda answers: {"answers": [ANSWER.write(each) for each in answers]},
+)
 
 
 def column_types(answer: Answer) -> dict[str, Type]:
@@ -137,32 +127,3 @@ def _type(values: list[Value], declared: Type | None) -> Type:
 
 def _type_of(value: Value) -> Type:
     return next(kind for python, kind in _TYPES if isinstance(value, python))
-
-
-def coverage_document(coverage: Mapping[str, Coverage]) -> Document:
-    """Returns what limits and bounds leave out of each column; figures are value, low, high."""
-    return {
-        name: {
-            "share": found.share,
-            "low": found.low,
-            "high": found.high,
-            "rows": write_figure(found.rows),
-            "clipped": write_figure(found.clipped),
-            "text": str(found),
-        }
-        for name, found in coverage.items()
-    }
-
-
-def _covered(written: Given) -> Coverage:
-    return Coverage(
-        share=written["share"],
-        low=read_float(written["low"]),
-        high=read_float(written["high"]),
-        rows=read_figure(written["rows"]) or ZERO,
-        clipped=read_figure(written["clipped"]),
-    )
-
-
-def _record(columns: Sequence[tuple[str, str]], row: Sequence[Any]) -> dict[str, Any]:
-    return {name: read_value(kind, cell) for (name, kind), cell in zip(columns, row, strict=True)}

@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import singledispatch
 from typing import Any
 
 from discreet import errors
@@ -24,7 +23,7 @@ from discreet.presentation.documents.json_values import (
     read_float,
     read_remaining,
     read_some_loss,
-    reader,
+    refusing,
     write_event,
     write_remaining,
     write_value,
@@ -64,7 +63,7 @@ def error_document(error: BaseException) -> Document:
     return told | {name: value for name, value in more.items() if value}
 
 
-@reader("error")
+@refusing("error")
 def read_error(document: Given) -> DiscreetError:
     """Returns the error of a document, which may be raised; one of a class that is not known is a `ServiceError`.
 
@@ -88,50 +87,26 @@ def read_error(document: Given) -> DiscreetError:
     return error
 
 
-@singledispatch
 def _write(value: object) -> Any:
     """Returns a field as JSON; amounts, losses and events keep what they are, and all else is told by its text."""
-    return {"text": _short(value)}
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [_write(each) for each in value]
+    if (isinstance(value, int) and abs(value) < _LARGEST) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    exact = next((write(value) for kind, write in _EXACT.items() if isinstance(value, kind)), {})
+    return {"text": _short(value), **exact}
 
 
-@_write.register(bool | str | None)
-def _(value: bool | str | None) -> Any:
-    return value
-
-
-@_write.register
-def _(value: float) -> Any:
-    return value if math.isfinite(value) else {"text": _short(value), "float": write_value(value)}
-
-
-@_write.register
-def _(value: int) -> Any:
-    return value if abs(value) < _LARGEST else {"text": _short(value)}
-
-
-@_write.register(tuple | list)
-def _(value: tuple[Any, ...] | list[Any]) -> Any:
-    return [_write(each) for each in value]
-
-
-@_write.register
-def _(value: Remaining) -> Any:
-    return write_remaining(value)
-
-
-@_write.register
-def _(value: Loss) -> Any:
-    return {"text": _short(value), **(write_loss(value) if type(value) in NAMES else {})}
-
-
-@_write.register
-def _(value: Event) -> Any:
-    return {"text": _short(value), "event": write_event(value)}
-
-
-@_write.register
-def _(value: Fraction) -> Any:
-    return {"text": _short(value), "ratio": str(value)}
+_EXACT: Mapping[type, Callable[[Any], Document]] = {
+    float: lambda value: {"float": write_value(value)},
+    Fraction: lambda value: {"ratio": str(value)},
+    Remaining: write_remaining,
+    Loss: lambda value: write_loss(value) if type(value) in NAMES else {},
+    Event: lambda value: {"event": write_event(value)},
+}
+"""What is told beside the text of a value, so that it can be read again."""
 
 
 def _read(written: Any) -> Any:

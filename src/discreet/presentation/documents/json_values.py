@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.ledger import Remaining
@@ -25,32 +25,20 @@ Document = dict[str, Any]
 """Plain JSON: dictionaries with texts as keys, lists, texts, numbers, truth values and null."""
 
 Given = Mapping[str, Any]
-Made = TypeVar("Made")
 
 _ISO_DAY = len("2026-03-01")
 _NOT_FINITE = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of a reader of what is no document
 
 
-def reader(kind: str) -> Callable[[Callable[[Given], Made]], Callable[[Given], Made]]:
-    """Decorates a function that reads a document, so that it refuses whatever is none with one error.
-
-    Args:
-        kind: what it reads, as "answer".
-    """
-
-    def decorated(read: Callable[[Given], Made]) -> Callable[[Given], Made]:
-        @wraps(read)
-        def guarded(document: Given) -> Made:
-            try:
-                return read(document)
-            except _MALFORMED:
-                hint = "It was changed on its way, or written by another version of this library."
-                raise InvalidParameter("document", "this one", f"to be that of an {kind}", hint) from None
-
-        return guarded
-
-    return decorated
+@contextmanager
+def refusing(kind: str) -> Iterator[None]:
+    """Refuses whatever is no document of a kind with one error, wherever reading it fails."""
+    try:
+        yield
+    except _MALFORMED:
+        hint = "It was changed on its way, or written by another version of this library."
+        raise InvalidParameter("document", "this one", f"to be a whole document of kind {kind!r}", hint) from None
 
 
 def write_value(value: Value) -> Any:
@@ -104,7 +92,7 @@ def write_amount(amount: Fraction) -> str:
 
 
 def write_loss_text(loss: Loss | None) -> Document | None:
-    """Returns a loss as its exact amounts, and as it is printed.
+    """Returns a loss as its exact amounts, and as it is printed; None for none.
 
     >>> from discreet.privacy import Budget
     >>> write_loss_text(Budget(epsilon="0.1"))
@@ -116,11 +104,6 @@ def write_loss_text(loss: Loss | None) -> Document | None:
 def read_some_loss(written: Given) -> Loss:
     """Returns the loss that `write_loss_text` wrote."""
     return read_loss({name: text for name, text in written.items() if name in ("epsilon", "rho", "delta")})
-
-
-def read_any_loss(written: Given | None) -> Loss | None:
-    """Returns the loss that `write_loss_text` wrote, or None for none."""
-    return None if written is None else read_some_loss(written)
 
 
 def write_remaining(left: Remaining) -> Document:
@@ -144,11 +127,11 @@ def read_event(written: Given) -> events.Event:
     return events.from_json(json.dumps(written))
 
 
-def write_figure(found: Figure | None) -> list[Any] | None:
+def write_figure(found: Figure) -> list[Any]:
     """Returns an estimate with the ends of its interval: value, low, high."""
-    return None if found is None else [write_value(part) for part in (found.value, found.low, found.high)]
+    return [write_value(part) for part in (found.value, found.low, found.high)]
 
 
-def read_figure(written: list[Any] | None) -> Figure | None:
+def read_figure(written: list[Any]) -> Figure:
     """Returns what `write_figure` wrote."""
-    return None if written is None else Figure(*map(read_float, written))
+    return Figure(*map(read_float, written))

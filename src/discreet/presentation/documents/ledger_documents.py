@@ -4,58 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.ledger import Account, Balance, Entry, Share, Standing
-from discreet.presentation.documents.json_values import Document, Given, reader, write_loss_text
-from discreet.presentation.documents.plain_results import read_fields, write_fields
+from discreet.ledger import Account, Balance, Entry, Head, Share, Standing
+from discreet.presentation.documents.json_values import Document, Given, write_loss_text
+from discreet.presentation.documents.result_documents import Beside, Form, declare, types_of, write_plain
 from discreet.presentation.ledger_view.entry_view import view_entry
+from discreet.privacy import Loss
+
+BALANCE = declare(
+    Form(
+        kind="balance",
+        about="The figures of an account, or of somebody on it.",
+        make=Balance,
+        parts={**types_of(Balance), "locked": bool, "facts": dict[str, str]},
+    )
+)
+SHARE = declare(
+    Form(
+        kind="share",
+        says_kind=False,
+        about="The figures of a person, or of a project, on an account.",
+        make=Share,
+        parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
+    )
+)
 
 
-def balance_document(balance: Balance) -> Document:
-    """Returns the figures of an account, or of somebody on it."""
-    told = write_fields(balance, of=Balance)
-    return {"kind": "balance", **told, "locked": balance.locked, "facts": dict(balance.facts)}
+def _read_balance(document: Given) -> Document:
+    """Returns the account's own figures, which a standing has as attributes."""
+    balance = BALANCE.read(document["balance"])
+    return {name: getattr(balance, name) for name in types_of(Balance)}
 
 
-def standing_document(standing: Standing) -> Document:
-    """Returns the figures of an account as "balance", and everybody's on it as "people" and "projects"."""
-    return {
-        "account": standing.account,
-        "listed": standing.listed,
-        "balance": balance_document(standing),
-        "people": [share_document(one) for one in standing.people],
-        "projects": [share_document(one) for one in standing.projects],
-    }
-
-
-def share_document(share: Share) -> Document:
-    """Returns the figures of a person, or of a project, on an account."""
-    return {**balance_document(share.balance), **write_fields(share, without=("balance",))}
-
-
-@reader("account's balance")
-def read_balance(document: Given) -> Balance:
-    """Returns the balance of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of nothing of the kind.
-    """
-    return read_fields(Balance, document)
-
-
-@reader("account's standing")
-def read_standing(document: Given) -> Standing:
-    """Returns where everybody stands on the account of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of nothing of the kind.
-    """
-    people, projects = (tuple(_read_share(one) for one in document[name]) for name in ("people", "projects"))
-    whole = {**document["balance"], **document}
-    return read_fields(Standing, whole, people=people, projects=projects)
-
-
-def _read_share(document: Given) -> Share:
-    return read_fields(Share, document, balance=read_balance(document))
+STANDING = declare(
+    Form(
+        kind="standing",
+        says_kind=False,
+        about='The figures of an account as "balance", and everybody\'s on it as "people" and "projects".',
+        make=Standing,
+        parts={
+            "account": str,
+            "listed": bool,
+            "balance": Balance,
+            "people": tuple[Share, ...],
+            "projects": tuple[Share, ...],
+        },
+        writes=lambda standing: {"balance": BALANCE.write(standing)},
+        reads=_read_balance,
+    )
+)
 
 
 def account_document(
@@ -74,39 +70,72 @@ def account_document(
         "unit": str(account.unit),
         "neighbours": account.neighbours.value,
         "tables": sorted(tables),
-        "own": None if own is None else share_document(own),
-        **({} if standing is None else standing_document(standing)),
+        "own": write_plain(own),
+        **({} if standing is None else STANDING.write(standing)),
     }
 
 
-def entry_document(entry: Entry) -> Document:
-    """Returns an entry of the ledger for those who may see it: never with an account's salt or an idempotency key.
-
-    Its "body" is the text that is hashed, or of an "open" entry that text without the salt; "what", "sql", "question",
-    "project" and "cost" are read from it for people and programs.
-    """
-    shown, view = entry.shown._replace(key=""), view_entry(entry)
+def _shown(entry: Entry) -> Document:
+    """Returns an entry without an account's salt and without an idempotency key, and what is read from it."""
+    view = view_entry(entry)
     return {
         "entry": entry.kind,
-        **{name: part for name, part in shown._asdict().items() if name != "kind"},
+        "key": "",
+        "body": entry.shown.body,
         "what": view.what,
+        "question": view.plan,
         "project": view.project,
         "sql": view.sql,
-        "question": view.plan,
         "cost": write_loss_text(view.cost),
     }
 
 
+ENTRY = declare(
+    Form(
+        kind="entry",
+        says_kind=False,
+        about=(
+            'An entry of the ledger: "body" is the text that is hashed, or of an "open" entry that text without the '
+            'salt; "what", "sql", "question", "project" and "cost" are read from it.'
+        ),
+        make=Entry,
+        parts={
+            "entry": str,
+            **types_of(Entry, without=("kind",)),
+            "what": str,
+            "project": str,
+            "sql": str | None,
+            "question": str | None,
+            "cost": Loss | None,
+        },
+        writes=_shown,
+        reads=lambda document: {"kind": document["entry"]},
+    )
+)
+
+
 def history_document(entries: Iterable[Entry], following: int | None = None) -> Document:
     """Returns a page of entries, and where the next one begins; None at the end of the ledger."""
-    return {"entries": [entry_document(entry) for entry in entries], "next": following}
+    return {"entries": [ENTRY.write(entry) for entry in entries], "next": following}
 
 
-@reader("entry")
-def read_entry(document: Given) -> Entry:
-    """Returns the entry of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
-    return Entry(**{name: document["entry" if name == "kind" else name] for name in Entry._fields})
+ENTRIES: Form[tuple[Entry, ...]] = Form(
+    kind="entries",
+    says_kind=False,
+    about="A page of entries of the ledger, and where the next one begins.",
+    make=lambda entries: entries,
+    parts={"entries": tuple[Entry, ...], "next": int | None},
+    writes=history_document,
+)
+HEAD = Form(
+    kind="head",
+    says_kind=False,
+    about="The head of the ledger: kept elsewhere, it anchors all entries before it.",
+    make=Head.parse,
+    parts={"head": str},
+    writes=lambda head: {"head": str(head)},
+    reads=lambda document: {"text": document["head"]},
+)
+NOTHING: Form[None] = Form(
+    kind="nothing", says_kind=False, about="Nothing: the action is done.", make=lambda: None, parts={}
+)

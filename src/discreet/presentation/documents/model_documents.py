@@ -6,75 +6,76 @@ from typing import Any
 
 from discreet.curator.training.trainer import FitPlan
 from discreet.lazy import load
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_remaining,
-    read_some_loss,
-    reader,
-    write_loss_text,
-    write_remaining,
-)
-from discreet.presentation.documents.plain_results import read_fields, write_fields
+from discreet.ledger import Remaining
+from discreet.presentation.documents.json_values import Document, Given
+from discreet.presentation.documents.result_documents import PLANNED, Form, write_plain
+from discreet.privacy import Loss
+
+_TOLD = ("columns", "cost", "remaining", "replayed", "notes")
+"""What a fit leaves in a learner beside its text, each with an underscore after its name."""
 
 
-def model_document(model: Any) -> Document:
-    """Returns a learner that a curator has fitted: its text, as `discreet.learn.save` writes it, and what it cost."""
-    return {
-        "kind": "model",
-        "learner": type(model).__name__,
-        "model": _store().to_json(model),
-        "columns": list(model.columns_),
-        "cost": write_loss_text(model.cost_),
-        "remaining": write_remaining(model.remaining_),
-        "replayed": model.replayed_,
-        "notes": list(model.notes_),
-        "private": model.private_,
-    }
-
-
-@reader("model")
-def read_model(document: Given) -> Any:
-    """Returns the fitted learner of a document; nothing in it is executed.
-
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
-    model = _store().from_json(document["model"])
-    model.columns_ = list(map(str, document["columns"]))
-    model.cost_ = read_some_loss(document["cost"])
-    model.remaining_ = read_remaining(document["remaining"])
-    model.replayed_ = bool(document["replayed"])
-    model.notes_ = tuple(map(str, document["notes"]))
+def _fitted(**told: Any) -> Any:
+    """Returns the learner of a text, as a fit left it; nothing in the text is executed."""
+    model = _store().from_json(told["model"])
+    for name in _TOLD:
+        setattr(model, f"{name}_", told[name])
     return model
 
 
-def fit_plan_document(plan: FitPlan) -> Document:
-    """Returns what a fit would release and cost."""
-    classes = None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes]
+MODEL: Form[Any] = Form(
+    kind="model",
+    about="A fitted learner: `model` is the text that `discreet.learn.load` reads.",
+    make=_fitted,
+    parts={
+        "learner": str,
+        "model": str,
+        "columns": list[str],
+        "cost": Loss,
+        "remaining": Remaining,
+        "replayed": bool,
+        "notes": tuple[str, ...],
+        "private": bool,
+    },
+    writes=lambda model: {
+        "learner": type(model).__name__,
+        "model": _store().to_json(model),
+        **{name: write_plain(getattr(model, f"{name}_")) for name in (*_TOLD, "private")},
+    },
+)
+
+
+def _write_values(plan: FitPlan) -> Document:
     return {
-        "kind": "fit plan",
-        **write_fields(plan, without=("params", "classes")),
         "params": {name: _store().write_value(value, name) for name, value in plan.params.items()},
-        "classes": classes,
-        "text": str(plan),
+        "classes": None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes],
     }
 
 
-@reader("account of a fit")
-def read_fit_plan(document: Given) -> FitPlan:
-    """Returns the plan of a fit of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
+def _read_values(document: Given) -> Document:
     classes, params = document["classes"], document["params"]
-    return read_fields(
-        FitPlan,
-        document,
-        params={name: _store().read_value(value) for name, value in params.items()},
-        classes=None if classes is None else tuple(_plain().read(value) for value in classes),
-    )
+    return {
+        "params": {name: _store().read_value(value) for name, value in params.items()},
+        "classes": None if classes is None else tuple(_plain().read(value) for value in classes),
+    }
+
+
+FIT_PLAN = Form(
+    kind="fit plan",
+    about="What a fit would release and cost.",
+    make=FitPlan,
+    parts={
+        "learner": str,
+        "features": tuple[str, ...],
+        "limits": tuple[tuple[float, float], ...],
+        **PLANNED,
+        "params": dict[str, Any],
+        "classes": list[Any] | None,
+        "text": str,
+    },
+    writes=_write_values,
+    reads=_read_values,
+)
 
 
 def _store() -> Any:

@@ -1,56 +1,137 @@
-"""What is told before anything is spent, as documents: explanations, and budgets side by side."""
+"""What is known before anything is spent, as documents: explanations, budgets side by side; and profiles."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 from discreet.accounting import Risk
 from discreet.curator.asking.answer import columns
 from discreet.curator.asking.choices import Choice, Choices
 from discreet.curator.asking.explanation import Explanation
-from discreet.presentation.documents.answer_documents import question_types
-from discreet.presentation.documents.json_values import Document, Given, reader, write_amount
-from discreet.presentation.documents.plain_results import read_fields, write_fields
+from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
+from discreet.measurement.profile.sizes import Figure
+from discreet.plan.model.schema import Limits
+from discreet.presentation.documents.answer_documents import COLUMNS, question_types, write_columns
+from discreet.presentation.documents.json_values import Document, write_amount
+from discreet.presentation.documents.result_documents import Beside, Form, declare, types_of, write_plain
+from discreet.report.html import element
 
 
-def explanation_document(told: Explanation) -> Document:
-    """Returns all that an explanation tells; its "columns" are those that the answer would have."""
-    question = told.program.question
-    names = columns(question)
-    kinds = question_types(question, names)
-    return {
-        "kind": "explanation",
-        "columns": [{"name": name, "type": kinds[name].value} for name in names],
-        **write_fields(told, without=("program", "remarks")),
-        "limits": write_fields(told.limits),
-        "notes": list(told.notes),
-        "facts": dict(told.facts),
-        "text": str(told),
-    }
+class ToldResult(SimpleNamespace):
+    """A result as a service told it: its parts are attributes, and it prints as the curator's own.
 
-
-def choices_document(told: Choices) -> Document:
-    """Returns budgets side by side: of each the errors, and what an attacker could learn."""
-    return {
-        "kind": "choices",
-        "confidence": write_amount(told.confidence),
-        "rows": told.rows,
-        "choices": [_choice(choice) for choice in told.choices],
-        "text": str(told),
-    }
-
-
-@reader("answer about budgets")
-def read_choices(document: Given) -> Choices:
-    """Returns the choices of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of nothing of the kind.
+    Attributes:
+        document: all that was told.
     """
-    return read_fields(Choices, document, choices=tuple(_read_choice(each) for each in document["choices"]))
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+
+    def __str__(self) -> str:
+        return str(self.text)
+
+    def _repr_html_(self) -> str:
+        return element("pre", str(self))
 
 
-def _choice(choice: Choice) -> Document:
-    return {**write_fields(choice, without=("risk",)), **write_fields(choice.risk), "words": choice.words}
+def _asked_columns(told: Explanation) -> Document:
+    question = told.program.question
+    return {"columns": write_columns(question_types(question, columns(question)))}
 
 
-def _read_choice(written: Given) -> Choice:
-    return read_fields(Choice, written, risk=read_fields(Risk, written))
+EXPLANATION: Form[ToldResult] = Form(
+    kind="explanation",
+    about="A question before it is asked; its columns are those that the answer would have.",
+    make=ToldResult,
+    parts={
+        "columns": COLUMNS,
+        **types_of(Explanation, without=("program", "remarks")),
+        "limits": Limits,
+        "notes": tuple[str, ...],
+        "facts": dict[str, str],
+        "text": str,
+    },
+    writes=_asked_columns,
+    reads=lambda document: {"document": document, "columns": tuple(each["name"] for each in document["columns"])},
+)
+
+CHOICE = declare(
+    Form(
+        kind="choice",
+        says_kind=False,
+        about="A budget: the errors of each number, and what an attacker could learn.",
+        make=Choice,
+        parts={**types_of(Choice, without=("risk",)), "risk": Beside(Risk), "words": str},
+    )
+)
+CHOICES = declare(
+    Form(
+        kind="choices",
+        about="Budgets side by side.",
+        make=Choices,
+        parts={"confidence": Fraction, "rows": int, "choices": tuple[Choice, ...], "text": str},
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsAbove:
+    """Which share of people has more groups than the table's limit, by some columns."""
+
+    by: tuple[str, ...]
+    limit: int
+    above: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class LostValues:
+    """Which share of the counted values of a column is clipped to bounds, and which is missing."""
+
+    clipped: Figure | None
+    missing: Figure | None
+
+
+def _portrait(profile: Profile) -> Document:
+    """Returns what methods of a profile tell; one whose rows are people has no rows per person, and no groups."""
+    limit = profile.plan.limits.groups
+    known = ((keys, profile.groups(keys)) for keys in profile.plan.by)
+    found = {
+        "confidence": CONFIDENCE,
+        "people": profile.people(),
+        "without_id": profile.nobodys(1 - CONFIDENCE),
+        "rows_per_person": None if profile.by_row else {write_amount(q): profile.rows.quantile(q) for q in QUANTILES},
+        "groups": [GroupsAbove(keys, limit, sizes.share_above(limit)) for keys, sizes in known if sizes is not None],
+        "values": {
+            name: LostValues(*(profile.share_of_values(subject, name) for subject in ("outside", "missing")))
+            for name in profile.plan.columns
+        },
+        "suggested": profile.suggested(),
+    }
+    return {name: write_plain(part) for name, part in found.items()}
+
+
+PROFILE: Form[ToldResult] = Form(
+    kind="profile",
+    about="A paid portrait of a table; figures are value, low, high, with 95 % confidence each.",
+    make=ToldResult,
+    parts={
+        "table": str,
+        "epsilon": Fraction,
+        "private": bool,
+        "by_row": bool,
+        "most_rows": int | None,
+        "confidence": Fraction,
+        "people": Figure,
+        "without_id": Figure,
+        "rows_per_person": dict[str, int] | None,
+        "groups": list[GroupsAbove],
+        "values": dict[str, LostValues],
+        "suggested": Limits,
+        "text": str,
+    },
+    writes=_portrait,
+    reads=lambda document: {"document": document},
+)

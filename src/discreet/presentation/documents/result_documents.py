@@ -1,104 +1,275 @@
-"""The documents of results by their kind, each with the functions that write and read it; `VERBS` names the kinds.
+"""Results as documents: a form declares the parts of a document, and writing, reading and its description follow.
 
-A verb whose result has plain parts alone needs no line here: see `plain_results`.
+Parts are plain: numbers, texts, truth values, days and moments, exact amounts, losses, events, names of enumerations,
+lists and dictionaries of these, and dataclasses. A verb whose result is plain needs no form of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from functools import cache, cached_property
 from importlib import import_module
-from typing import Any
+from inspect import Parameter, signature
+from types import UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from discreet.ledger import Entry, Head
-from discreet.presentation.documents.json_values import Document, Given
-from discreet.presentation.documents.ledger_documents import read_entry
-from discreet.presentation.documents.plain_results import PlainResult
+from discreet.errors import InternalError
+from discreet.ledger import Remaining
+from discreet.measurement.profile.sizes import Figure
+from discreet.presentation.documents.json_values import (
+    Document,
+    Given,
+    read_event,
+    read_figure,
+    read_float,
+    read_remaining,
+    read_some_loss,
+    refusing,
+    write_amount,
+    write_event,
+    write_figure,
+    write_loss_text,
+    write_remaining,
+    write_value,
+)
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
 from discreet.requests.verb_table import Verb
 
-_ROOM = "discreet.presentation.documents"
+Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a kind of result travels.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Form(Generic[Made]):
+    """How results of one kind travel.
 
     Attributes:
-        writes: the function that writes it, as "module:name"; it is loaded when it is first called.
-        reads: the function that reads it.
+        kind: what such a document is called.
+        about: what it is, in a sentence.
+        make: makes a result of those parts that it takes by name.
+        parts: the type of each part, in the order of the document. "text" is how the result prints itself.
+        says_kind: whether the document has its kind as its first part.
+        writes: returns the parts as JSON that are not attributes of the result.
+        reads: returns what `make` takes and a type alone does not read.
     """
 
-    writes: str
-    reads: str
+    kind: str
+    about: str
+    make: Callable[..., Made]
+    parts: Mapping[str, Any]
+    says_kind: bool = True
+    writes: Callable[[Any], Mapping[str, Any]] = lambda _: {}
+    reads: Callable[[Given], Mapping[str, Any]] = lambda _: {}
 
     def write(self, made: Any) -> Document:
         """Returns a result as JSON."""
-        found: Document = _function(self.writes)(made)
+        found: Document = {"kind": self.kind} if self.says_kind else {}
+        known = {"text": str(made) if "text" in self.parts else "", **self.writes(made)}
+        for name, kind in self.parts.items():
+            written = known[name] if name in known else write_plain(getattr(made, name))
+            found |= written if isinstance(kind, Beside) else {name: written}
         return found
 
-    def read(self, document: Given) -> Any:
-        """Returns the result of a document."""
-        return _function(self.reads)(document)
+    def read(self, document: Given) -> Made:
+        """Returns the result of a document.
+
+        Raises:
+            InvalidParameter: if it is the document of another result, or not whole.
+        """
+        with refusing(self.kind):
+            if self.says_kind and document["kind"] != self.kind:
+                raise ValueError(document["kind"])
+            known = self.reads(document)
+            rest = {name: self.read_part(name, document) for name in self._taken if name not in known}
+            return self.make(**known, **rest)
+
+    def read_part(self, name: str, document: Given) -> Any:
+        """Returns a part of a document by its type."""
+        kind = self.parts[name]
+        return read_plain(kind.type, document) if isinstance(kind, Beside) else read_plain(kind, document[name])
+
+    @cached_property
+    def _taken(self) -> list[str]:
+        """The parts that `make` takes."""
+        taken = signature(self.make).parameters
+        every = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
+        return [name for name in self.parts if every or name in taken]
 
 
-def _function(place: str) -> Callable[[Any], Any]:
-    module, _, name = place.partition(":")
-    found: Callable[[Any], Any] = getattr(import_module(f"{_ROOM}.{module}"), name)
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The type of a part whose own parts stand beside the others, and not inside it."""
+
+    type: Any
+
+
+RELEASED: Mapping[str, Any] = {
+    "cost": Loss,
+    "remaining": Remaining,
+    "event": Event,
+    "replayed": bool,
+    "notes": tuple[str, ...],
+}
+"""What every release tells."""
+
+PLANNED: Mapping[str, Any] = {
+    "event": Event,
+    "cost": Loss | None,
+    "remaining": Loss,
+    "notes": tuple[str, ...],
+    "free": bool,
+    "caps": Mapping[str, Loss],
+    "refusal": str | None,
+}
+"""What every price tells."""
+
+_MODULES: Mapping[str, tuple[str, ...]] = {
+    "answer_documents": ("answer", "answers"),
+    "plan_documents": ("explanation", "choices", "profile"),
+    "model_documents": ("model", "fit plan"),
+    "synthesis_documents": ("synthetic table", "synthetic tables", "synthesis plan"),
+    "ledger_documents": ("balance", "standing", "entries", "head", "nothing"),
+}
+RESULTS: Mapping[str, str] = {kind: module for module, kinds in _MODULES.items() for kind in kinds}
+"""The modules that declare the forms of results, by the names that `VERBS` has for them; loaded when first needed."""
+
+
+def form_named(kind: str) -> Form[Any]:
+    """Returns the form of a kind of result.
+
+    >>> list(form_named("head").parts)
+    ['head']
+    """
+    module = import_module(f"discreet.presentation.documents.{RESULTS[kind]}")
+    found: Form[Any] = getattr(module, kind.upper().replace(" ", "_"))
     return found
 
 
-def read_entries(document: Given) -> tuple[Entry, ...]:
-    """Returns the entries of a document."""
-    return tuple(read_entry(each) for each in document["entries"])
-
-
-def head_document(head: Head) -> Document:
-    """Returns the head of the ledger."""
-    return {"head": str(head)}
-
-
-def read_head(document: Given) -> Head:
-    """Returns the head of a document."""
-    return Head.parse(document["head"])
-
-
-def nothing_document(_: None) -> Document:
-    """Returns the document of an action that returns nothing."""
-    return {}
-
-
-def read_nothing(_: Given) -> None:
-    """Returns nothing, whatever the document tells."""
-
-
-def _in(module: str, *kinds: str) -> dict[str, Result]:
-    """Returns results whose functions are named after their kinds."""
-    return {kind: Result(f"{module}:{_word(kind)}_document", f"{module}:read_{_word(kind)}") for kind in kinds}
-
-
-def _word(kind: str) -> str:
-    return kind.replace(" ", "_")
-
-
-RESULTS: Mapping[str, Result] = {
-    **_in("answer_documents", "answer", "answers"),
-    "explanation": Result("plan_documents:explanation_document", "told_plans:read_explanation"),
-    "profile": Result("profile_documents:profile_document", "told_plans:read_profile"),
-    **_in("plan_documents", "choices"),
-    **_in("model_documents", "model", "fit plan"),
-    **_in("synthesis_documents", "synthetic table", "synthetic tables", "synthesis plan"),
-    **_in("ledger_documents", "balance", "standing"),
-    "entries": Result("ledger_documents:history_document", "result_documents:read_entries"),
-    **_in("result_documents", "head", "nothing"),
-}
-"""All kinds of results that leave a process, but for plain ones."""
-
-
-def result_of(verb: Verb) -> Result | PlainResult:
-    """Returns how the result of a verb travels.
+def result_of(verb: Verb) -> Form[Any]:
+    """Returns the form of a verb's result: the one that is declared, or that of its plain type.
 
     >>> from discreet.requests.verb_table import VERBS
-    >>> result_of(VERBS["verify"]).writes
-    'result_documents:head_document'
+    >>> result_of(VERBS["explain"]).kind
+    'explanation'
     """
-    return RESULTS[verb.document] if verb.document else PlainResult(verb.name, verb.result)
+    if verb.document:
+        return form_named(verb.document)
+    about, form = f"What {verb.name} returns.", form_of(verb.result)
+    if form is not None:
+        return replace(form, kind=verb.name, about=about, says_kind=True)
+    return Form(
+        kind=verb.name,
+        about=about,
+        make=lambda value: value,
+        parts={"value": verb.result},
+        writes=lambda made: {"value": write_plain(made)},
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- by types
+
+_FORMS: dict[Any, Form[Any]] = {}
+
+
+def declare(form: Form[Made]) -> Form[Made]:
+    """Has objects of the class that a form makes travel in it, wherever they stand in a document."""
+    _FORMS[form.make] = form
+    return form
+
+
+def form_of(kind: Any) -> Form[Any] | None:
+    """Returns the form of a class: the one that is declared, that of the fields of a dataclass, or None."""
+    return _FORMS.get(kind) or (_plain_form(kind) if isinstance(kind, type) and is_dataclass(kind) else None)
+
+
+@cache
+def _plain_form(kind: Any) -> Form[Any]:
+    about = (kind.__doc__ or "").partition("\n")[0]
+    return Form(kind=kind.__name__, about=about, make=kind, parts=types_of(kind), says_kind=False)
+
+
+def types_of(kind: Any, *, without: Collection[str] = ()) -> dict[str, Any]:
+    """Returns the types of the fields of a dataclass, or of a named tuple, but for some."""
+    hints = get_type_hints(kind)
+    names = [each.name for each in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: hints[name] for name in names if name not in without}
+
+
+def write_plain(made: Any) -> Any:
+    """Returns a plain result as JSON.
+
+    >>> write_plain((Fraction(1, 3), dt.date(2026, 3, 1), {"A": 2}, frozenset("ba")))
+    ['1/3', '2026-03-01', {'A': 2}, ['a', 'b']]
+    """
+    kind = type(made)
+    if (plain := _plain(kind)) is not None:
+        return plain[0](made)
+    if (form := form_of(kind)) is not None:
+        return form.write(made)
+    if isinstance(made, Enum):
+        return made.value
+    if isinstance(made, Mapping):
+        return {str(name): write_plain(part) for name, part in made.items()}
+    if isinstance(made, AbstractSet):
+        return sorted(made)
+    return [write_plain(part) for part in made] if isinstance(made, tuple | list) else write_value(made)
+
+
+def read_plain(kind: Any, written: Any) -> Any:
+    """Returns the result of a type that `write_plain` wrote.
+
+    Raises:
+        InternalError: if the type is not plain.
+
+    >>> read_plain(tuple[Fraction, ...], ["1/3", "2"])
+    (Fraction(1, 3), Fraction(2, 1))
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (kind,) = (part for part in parts if part is not type(None))
+        return None if written is None else read_plain(kind, written)
+    if origin in (tuple, list, frozenset):
+        return origin(read_plain(parts[0], part) for part in _same(list)(written))
+    if origin in (dict, Mapping):
+        return {name: read_plain(parts[1], part) for name, part in written.items()}
+    if isinstance(kind, type):
+        if (plain := _plain(kind)) is not None:
+            return plain[1](written)
+        if (form := form_of(kind)) is not None:
+            return form.read(written)
+        if issubclass(kind, Enum):
+            return kind(written)
+    raise InternalError(f"{kind} is not plain: its documents need a form of their own.")
+
+
+def _same(kind: type) -> Callable[[Any], Any]:
+    def read(written: Any) -> Any:
+        if type(written) is not kind:
+            raise TypeError(kind.__name__)
+        return written
+
+    return read
+
+
+_PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    **{kind: (write_value, _same(kind)) for kind in (bool, int, str, type(None))},  # bool before int, of which it is
+    float: (write_value, read_float),
+    dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date, of which it is one
+    dt.date: (write_value, dt.date.fromisoformat),
+    Loss: (write_loss_text, read_some_loss),
+    Remaining: (write_remaining, read_remaining),
+    Event: (write_event, read_event),
+    Figure: (write_figure, read_figure),
+    Fraction: (write_amount, Fraction),
+}
+"""How values of the smallest types are written and read."""
+
+
+@cache
+def _plain(kind: type) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
+    return next((both for known, both in _PLAIN.items() if issubclass(kind, known)), None)

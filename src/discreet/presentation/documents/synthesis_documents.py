@@ -3,106 +3,67 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from discreet.curator.synthesis.linked_tables import KeptTables
 from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
 from discreet.curator.synthesis.synthetic_table import KeptTable
 from discreet.lazy import load, pa
-from discreet.ledger import Remaining
-from discreet.presentation.documents.json_values import Document, Given, reader
-from discreet.presentation.documents.plain_results import read_parts, write_plain
-from discreet.privacy import Loss
-from discreet.privacy.events import Event
+from discreet.presentation.documents.json_values import Document, Given
+from discreet.presentation.documents.result_documents import PLANNED, RELEASED, Form
 
 
-def synthetic_table_document(made: SyntheticTable) -> Document:
-    """Returns a synthetic table; "released" is the text that the ledger keeps, as JSON."""
-    kept = KeptTable(made.model, made.table.to_pydict())
-    return {"kind": "synthetic table", "name": made.name, "released": json.loads(kept.to_json()), **_told(made)}
+def _write_table(made: SyntheticTable) -> Document:
+    """Returns as "released" what the ledger keeps."""
+    return {"released": json.loads(KeptTable(made.model, made.table.to_pydict()).to_json())}
 
 
-def synthetic_tables_document(made: SyntheticTables) -> Document:
-    """Returns two linked synthetic tables; "released" is the text that the ledger keeps, as JSON."""
-    kept = KeptTables(made.model, made.key, made.people.to_pydict(), made.events.to_pydict())
-    names = list(made.names)
-    return {"kind": "synthetic tables", "names": names, "released": json.loads(kept.to_json()), **_told(made)}
-
-
-def _told(made: SyntheticTable | SyntheticTables) -> Document:
-    return {**{name: write_plain(getattr(made, name)) for name in _TOLD}, "text": str(made)}
-
-
-_TOLD = {
-    "cost": Loss,
-    "remaining": Remaining,
-    "event": Event,
-    "replayed": bool,
-    "notes": tuple[str, ...],
-    "private": bool,
-}
-"""What every release tells."""
-
-_PRICED = {
-    "generator": str,
-    "event": Event,
-    "cost": Loss | None,
-    "remaining": Loss,
-    "notes": tuple[str, ...],
-    "free": bool,
-    "caps": dict[str, Loss],
-    "refusal": str | None,
-}
-"""What every price tells."""
-
-
-@reader("synthetic table")
-def read_synthetic_table(document: Given) -> SyntheticTable:
-    """Returns the synthetic table of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
+def _read_table(document: Given) -> Document:
     kept = KeptTable.from_json(json.dumps(document["released"]))
-    return SyntheticTable(
-        table=pa.table(dict(kept.columns)),
-        model=kept.model,
-        name=str(document["name"]),
-        **read_parts(_TOLD, document),
-    )
+    return {"table": pa.table(dict(kept.columns)), "model": kept.model}
 
 
-@reader("pair of synthetic tables")
-def read_synthetic_tables(document: Given) -> SyntheticTables:
-    """Returns the synthetic tables of a document.
+SYNTHETIC_TABLE = Form(
+    kind="synthetic table",
+    about="A synthetic table: `released` has its rows, and the model that they were drawn from.",
+    make=SyntheticTable,
+    parts={"name": str, "released": dict[str, Any], **RELEASED, "private": bool, "text": str},
+    writes=_write_table,
+    reads=_read_table,
+)
 
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
+
+def _write_tables(made: SyntheticTables) -> Document:
+    kept = KeptTables(made.model, made.key, made.people.to_pydict(), made.events.to_pydict())
+    return {"released": json.loads(kept.to_json())}
+
+
+def _read_tables(document: Given) -> Document:
     kept = KeptTables.from_json(json.dumps(document["released"]))
-    people, events = map(str, document["names"])
-    return SyntheticTables(
-        people=pa.table(dict(kept.people)),
-        events=pa.table(dict(kept.events)),
-        key=kept.key,
-        names=(people, events),
-        model=kept.model,
-        **read_parts(_TOLD, document),
-    )
+    people, events = pa.table(dict(kept.people)), pa.table(dict(kept.events))
+    return {"people": people, "events": events, "key": kept.key, "model": kept.model}
 
 
-def synthesis_plan_document(plan: SynthesisPrice) -> Document:
-    """Returns what a synthetic table would release and cost."""
-    told = {name: write_plain(getattr(plan, name)) for name in _PRICED}
-    return {"kind": "synthesis plan", **told, "domain": json.loads(plan.domain.to_json()), "text": str(plan)}
+SYNTHETIC_TABLES = Form(
+    kind="synthetic tables",
+    about="Two linked synthetic tables: `released` has their rows, and the models that they were drawn from.",
+    make=SyntheticTables,
+    parts={"names": tuple[str, str], "released": dict[str, Any], **RELEASED, "private": bool, "text": str},
+    writes=_write_tables,
+    reads=_read_tables,
+)
 
 
-@reader("account of a synthetic table")
-def read_synthesis_plan(document: Given) -> SynthesisPrice:
-    """Returns the plan of a synthetic table of a document.
-
-    Raises:
-        InvalidParameter: if it is the document of none.
-    """
+def _read_domain(document: Given) -> Document:
     domains = load("discreet.synthetic.domain.table_domain", "A domain")
-    domain = domains.Domain.from_json(json.dumps(document["domain"]))
-    return SynthesisPrice(domain=domain, **read_parts(_PRICED, document))
+    return {"domain": domains.Domain.from_json(json.dumps(document["domain"]))}
+
+
+SYNTHESIS_PLAN = Form(
+    kind="synthesis plan",
+    about="What a synthetic table would release and cost.",
+    make=SynthesisPrice,
+    parts={"generator": str, **PLANNED, "domain": dict[str, Any], "text": str},
+    writes=lambda plan: {"domain": json.loads(plan.domain.to_json())},
+    reads=_read_domain,
+)

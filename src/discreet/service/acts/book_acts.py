@@ -19,10 +19,10 @@ from discreet.errors import InternalError, InvalidParameter, LedgerTampered, Not
 from discreet.ledger import Book, Entry, Head, Role, Share
 from discreet.ledger import Caller as LedgerCaller
 from discreet.presentation.documents.ledger_documents import (
+    BALANCE,
+    SHARE,
     account_document,
-    balance_document,
     history_document,
-    share_document,
 )
 from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
@@ -321,7 +321,7 @@ class Acts:
     def _after(self, request: Request[Any]) -> Document | None:
         """What an action has changed, where the curator's method returns nothing."""
         if isinstance(request, Unlock):
-            return balance_document(self._book.balance(request.account))
+            return BALANCE.write(self._book.balance(request.account))
         if isinstance(request, Allot):
             return _share(self._book.standing(request.account).projects, request.project)
         if isinstance(request, Appoint):
@@ -331,7 +331,7 @@ class Acts:
 
 
 def _share(shares: Iterable[Share], name: str) -> Document:
-    return next(share_document(one) for one in shares if one.name == name)
+    return next(SHARE.write(one) for one in shares if one.name == name)
 
 
 def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from discreet.curator.asking.answer import Answer
 from discreet.lazy import pa
-from discreet.presentation.documents.answer_documents import read_answer
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.report.csv_text import csv_text
 from discreet.service.api.error_responses import json_response
 from discreet.service.desk import Document
@@ -30,7 +30,7 @@ def answer_response(document: Document, accept: str) -> Response:
     form = chosen(accept) if document.get("kind") == "answer" else JSON
     if form == JSON:
         return json_response(document)
-    answer = read_answer(document)
+    answer = ANSWER.read(document)
     headers = {"Discreet-Cost": str(answer.cost), "Discreet-Remaining": str(answer.remaining)}
     return Response(_FORMS[form](answer, document), headers=headers, media_type=form)
 

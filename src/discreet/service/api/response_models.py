@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import date
+from enum import Enum
 from fractions import Fraction
+from functools import cache
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, create_model
 
+from discreet.ledger import Remaining
+from discreet.measurement.profile.sizes import Figure
 from discreet.presentation.documents.json_values import Document
+from discreet.presentation.documents.ledger_documents import BALANCE, ENTRIES, HEAD, SHARE
+from discreet.presentation.documents.result_documents import Beside, Form, form_of, result_of
 from discreet.privacy import Loss
+from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.answer_forms import ARROW, CSV
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
 
 Responses = dict[int | str, dict[str, Any]]
-Cell = bool | int | float | str | None
-Figure = list[float | str]
+Number = float | Literal["Infinity", "-Infinity", "NaN"]
 
 
 class _Told(BaseModel):
@@ -47,132 +52,6 @@ class RemainingModel(LossModel):
     """What is left, and the largest pure question that is still possible."""
 
     largest_epsilon: str
-
-
-class ColumnModel(_Told):
-    """A column of an answer."""
-
-    name: str
-    type: Literal["int", "float", "text", "bool", "date", "timestamp"]
-
-
-class _Released(_Told):
-    cost: LossModel
-    remaining: RemainingModel
-    replayed: bool
-    notes: list[str]
-
-
-class _Planned(_Told):
-    cost: LossModel | None
-    remaining: LossModel
-    notes: list[str]
-    refusal: str | None
-    text: str
-
-
-class AnswerModel(_Released):
-    """An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity"."""
-
-    kind: Literal["answer"]
-    columns: list[ColumnModel]
-    rows: list[list[Cell]]
-    event: dict[str, Any]
-    confidence: str
-    private: bool
-    scope: str
-    whole: list[str]
-    coverage: dict[str, Any] | None
-    totals: list[list[str]]
-    receipt: dict[str, Any] | None
-
-
-class AnswersModel(_Told):
-    """Answers that were asked together."""
-
-    kind: Literal["answers"]
-    answers: list[AnswerModel]
-
-
-class ExplanationModel(_Planned):
-    """A question before it is asked."""
-
-    kind: Literal["explanation"]
-    columns: list[ColumnModel]
-    account: str
-    unit: str
-    errors: dict[str, float | str]
-    confidence: str
-    rows: int
-    limits: dict[str, int]
-    free: str | None
-    pending: bool
-    caps: dict[str, LossModel]
-    facts: dict[str, str]
-
-
-class ChoicesModel(_Told):
-    """Budgets side by side."""
-
-    kind: Literal["choices"]
-    confidence: str
-    rows: int
-    choices: list[dict[str, Any]]
-    text: str
-
-
-class ProfileModel(_Told):
-    """A paid portrait of a table; figures are value, low, high."""
-
-    kind: Literal["profile"]
-    table: str
-    epsilon: str
-    people: Figure
-    text: str
-
-
-class TrainedModel(_Released):
-    """A fitted learner: `model` is the text that `discreet.learn.load` reads."""
-
-    kind: Literal["model"]
-    learner: str
-    model: str
-    columns: list[str]
-
-
-class FitPlanModel(_Planned):
-    """What a fit would release and cost."""
-
-    kind: Literal["fit plan"]
-    learner: str
-    features: list[str]
-    free: bool
-
-
-class SyntheticTableModel(_Released):
-    """A synthetic table: `released` has its rows, and the model that they were drawn from."""
-
-    kind: Literal["synthetic table"]
-    name: str
-    released: dict[str, Any]
-    text: str
-
-
-class SyntheticTablesModel(_Released):
-    """Two linked synthetic tables: `released` has their rows, and the models that they were drawn from."""
-
-    kind: Literal["synthetic tables"]
-    names: list[str]
-    released: dict[str, Any]
-    text: str
-
-
-class SynthesisPlanModel(_Planned):
-    """What a synthetic table would release and cost."""
-
-    kind: Literal["synthesis plan"]
-    generator: str
-    free: bool
 
 
 class TableModel(_Told):
@@ -206,13 +85,6 @@ class BudgetsModel(_Told):
     budgets: list[dict[str, Any]]
 
 
-class HistoryModel(_Told):
-    """A page of entries of the book, and where the next one begins."""
-
-    entries: list[dict[str, Any]]
-    next: int | None
-
-
 class CertificateModel(_Told):
     """What was promised about one charged question."""
 
@@ -220,19 +92,6 @@ class CertificateModel(_Told):
     sequence: int
     hash: str
     guarantee: str
-
-
-class HeadModel(_Told):
-    """The head of the book: kept elsewhere, it anchors all entries before it."""
-
-    head: str
-
-
-class BalanceModel(_Told):
-    """The figures of an account."""
-
-    total: LossModel
-    remaining: RemainingModel
 
 
 class PersonModel(_Told):
@@ -268,20 +127,6 @@ class NewKeyModel(_Told):
     key: str
 
 
-_KINDS: tuple[type[BaseModel], ...] = (AnswerModel, AnswersModel, ExplanationModel, ChoicesModel, ProfileModel)
-_KINDS += (TrainedModel, FitPlanModel, SyntheticTableModel, SyntheticTablesModel, SynthesisPlanModel)
-MODELS: Mapping[str, type[BaseModel]] = {
-    **{get_args(model.model_fields["kind"].annotation)[0]: model for model in _KINDS},
-    "balance": BalanceModel,
-    "entries": HistoryModel,
-    "head": HeadModel,
-}
-"""Documents of results by their kind, as far as they have a description."""
-
-_AFTER: Mapping[str, type[BaseModel]] = {"unlock": BalanceModel, "allot": BalanceModel, "appoint": PersonModel}
-"""What a service tells after an action whose result is nothing."""
-
-
 def job_document(status: JobStatus) -> Document:
     """Returns a job as JSON."""
     return {
@@ -299,9 +144,14 @@ def result(model: type[BaseModel], status: int = 200) -> Responses:
     return {status: {"model": model, "description": _sentence(model)}, **_ERRORS}
 
 
+def verb_model(verb: Verb) -> type[BaseModel]:
+    """Returns the description of what a service tells after a verb."""
+    return _AFTER.get(verb.name) or _described(result_of(verb))
+
+
 def verb_result(verb: Verb) -> Responses:
     """Returns the description of a verb's route: a document, perhaps in several forms; of work, or a job."""
-    described = result(_AFTER.get(verb.name) or _model(verb))
+    described = result(verb_model(verb))
     if has_forms(verb):
         binary = {"schema": {"type": "string", "format": "binary"}}
         described[200]["content"] = {CSV: {"schema": {"type": "string"}}, ARROW: binary}
@@ -309,32 +159,58 @@ def verb_result(verb: Verb) -> Responses:
     return described if verb.queue is Queue.LEDGER else described | begun
 
 
-def _model(verb: Verb) -> type[BaseModel]:
-    """Returns the description of a verb's result: the one of its kind, or of a plain result what its type says."""
-    if verb.document:
-        return MODELS[verb.document]
-    told = {"value": verb.result}
-    if is_dataclass(verb.result):
-        hints = get_type_hints(verb.result)
-        told = {each.name: hints[each.name] for each in fields(verb.result)}
-    parts: dict[str, Any] = {name: (_json_type(kind), ...) for name, kind in told.items()}
-    kind: Any = (Literal[verb.name], ...)
-    doc = f"What {verb.name} returns."
-    return create_model(f"{verb.request.__name__}Model", __base__=_Told, __doc__=doc, kind=kind, **parts)
+@cache
+def _described(form: Form[Any]) -> type[BaseModel]:
+    """Returns the description of the documents of a form: every part, with the type that JSON has for it."""
+    found: dict[str, Any] = {"kind": (Literal[form.kind], ...)} if form.says_kind else {}
+    base: type[BaseModel] = _Told
+    for part, kind in form.parts.items():
+        if isinstance(kind, Beside):
+            base = _json_type(kind.type)
+        else:
+            found[part] = (_json_type(kind), ...)
+    words = form.kind.replace("_", " ").split()
+    name = "".join(word[0].upper() + word[1:] for word in words).removesuffix("Model")
+    return create_model(f"{name}Model", __base__=base, __doc__=form.about, **found)
 
 
+@cache
 def _json_type(kind: Any) -> Any:
-    """Returns a plain type as JSON has it: amounts and days are texts, losses are objects."""
-    if isinstance(kind, type) and issubclass(kind, Loss):
-        return LossModel
-    if isinstance(kind, type) and issubclass(kind, Fraction | date):
-        return str
-    parts = get_args(kind)
-    if get_origin(kind) in (Union, UnionType):
+    """Returns a type as JSON has it: amounts and days are texts, losses are objects."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
         return Union[tuple(map(_json_type, parts))]  # noqa: UP007 - of parts that are known only here
-    if get_origin(kind) in (tuple, list):
+    if origin in (tuple, list, frozenset):
         return list[_json_type(parts[0])]  # type: ignore[misc]  # likewise
-    return dict[str, Any] if is_dataclass(kind) else kind
+    if origin in (dict, Mapping):
+        return dict[str, _json_type(parts[1])]  # type: ignore[misc]  # likewise
+    if not isinstance(kind, type):
+        return kind
+    if issubclass(kind, Enum):
+        return Literal[tuple(each.value for each in kind)]
+    found = next((told for known, told in _JSON.items() if issubclass(kind, known)), kind)
+    form = form_of(kind) if found is kind else None
+    return found if form is None else _described(form)
+
+
+_JSON: Mapping[type, Any] = {
+    Loss: LossModel,
+    Remaining: RemainingModel,
+    Event: dict[str, Any],
+    Figure: list[Number],
+    Fraction: str,
+    date: str,
+    float: Number,
+}
+"""What JSON has for types that are no dataclasses of their own there."""
+
+HistoryModel, HeadModel = _described(ENTRIES), _described(HEAD)
+_AFTER: Mapping[str, type[BaseModel]] = {
+    "unlock": _described(BALANCE),
+    "allot": _described(SHARE),
+    "appoint": PersonModel,
+}
+"""What a service tells after an action whose result is nothing."""
 
 
 def has_forms(verb: Verb) -> bool:

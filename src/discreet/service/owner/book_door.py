@@ -20,7 +20,7 @@ from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
 from discreet.ledger.tallies import prices
 from discreet.presentation.documents.error_documents import error_document
-from discreet.presentation.documents.ledger_documents import balance_document
+from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.service.admission import require_listed
@@ -187,7 +187,7 @@ class BookDoor:
         """Returns the figures of an account, or of whoever asks."""
         who = {"analyst": self._analyst} if whose == "analyst" else {}
         who |= {"project": self._project} if whose == "project" else {}
-        return balance_document(self._book.balance(account, **who))
+        return BALANCE.write(self._book.balance(account, **who))
 
     def role(self, account: str, who: str) -> str | None:
         """Returns a role; whoever asks learns of nobody else."""

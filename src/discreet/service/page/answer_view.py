@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
-from discreet.presentation.documents.answer_documents import read_answer
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.report import answers
 from discreet.report.charts import Spec
 from discreet.report.display import measured, on_a_scale, percent, plain
@@ -53,7 +53,7 @@ def answer_view(document: Document) -> AnswerView:
     Raises:
         InvalidParameter: if it is none.
     """
-    answer = read_answer(document)
+    answer = ANSWER.read(document)
     records = printed(answer)
     shape = answers.Shape.of(answer.columns)
     shown = records[:MOST_ROWS]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from discreet.presentation.documents.plan_documents import read_choices
+from discreet.presentation.documents.plan_documents import CHOICES
 from discreet.report.csv_text import csv_text
 from discreet.service.desk import Document
 from discreet.service.page.answer_view import MOST_ROWS, answer_view
@@ -77,7 +77,7 @@ class Outcome:
 _VIEWS: Mapping[str, tuple[str, Any]] = {
     "answer": ("fragments/answer.html", answer_view),
     "answers": ("fragments/answers.html", lambda document: [answer_view(each) for each in document["answers"]]),
-    "choices": ("fragments/choices.html", read_choices),
+    "choices": ("fragments/choices.html", CHOICES.read),
 }
 """Kinds of documents that are shown better than all others."""
 

@@ -17,7 +17,7 @@ from discreet.ledger.serialization import write_loss, write_unit
 from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
 from discreet.ledger.store.base import Stored
 from discreet.presentation.documents.error_documents import read_error
-from discreet.presentation.documents.ledger_documents import read_balance
+from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import Loss, Neighbours, Unit, events
 from discreet.privacy.events import Event
 from discreet.service.worker.messages import Channel, read_cap, read_receipt, read_stored
@@ -180,7 +180,7 @@ class BookClient(Book):
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """See `Book.balance`."""
         whose = "analyst" if analyst is not None else "project" if project is not None else "account"
-        return read_balance(self.call("balance", account=account, whose=whose))
+        return BALANCE.read(self.call("balance", account=account, whose=whose))
 
     def role(self, account: str, who: str) -> Role | None:
         """See `Book.role`."""
