@@ -13,7 +13,14 @@ from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
 from discreet.presentation.documents.json_values import Document, Given, read_value, write_value
-from discreet.presentation.documents.result_documents import RELEASED, Form, declare, read_plain, types_of, write_plain
+from discreet.presentation.documents.result_documents import (
+    RELEASED,
+    DocumentForm,
+    declare,
+    read_plain,
+    types_of,
+    write_plain,
+)
 
 _TYPES: tuple[tuple[type, Type], ...] = (
     (bool, Type.BOOL),  # before int, of which it is one
@@ -35,7 +42,7 @@ class ColumnHead:
 
 COLUMNS = tuple[ColumnHead, ...]
 COVERAGE = declare(
-    Form(
+    DocumentForm(
         kind="coverage",
         says_kind=False,
         about="What limits and bounds leave out of a column; figures are value, low, high.",
@@ -68,7 +75,7 @@ def _read_rows(document: Given) -> Document:
 
 
 ANSWER = declare(
-    Form(
+    DocumentForm(
         kind="answer",
         about='An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity".',
         make=Answer,
@@ -90,7 +97,7 @@ ANSWER = declare(
 )
 """What the rows of an answer were computed from does not travel, so one that was read cannot be adjusted."""
 
-ANSWERS: Form[list[Answer]] = Form(
+ANSWERS: DocumentForm[list[Answer]] = DocumentForm(
     kind="answers",
     about="Answers that were asked together.",
     make=lambda answers: answers,

@@ -9,10 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from discreet.errors import InvalidParameter
 from discreet.ledger import Remaining
@@ -135,3 +136,38 @@ def write_figure(found: Figure) -> list[Any]:
 def read_figure(written: list[Any]) -> Figure:
     """Returns what `write_figure` wrote."""
     return Figure(*map(read_float, written))
+
+
+class PlainType(NamedTuple):
+    """How values of one of the smallest types are written and read."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _same(kind: type) -> PlainType:
+    def read(written: Any) -> Any:
+        if type(written) is not kind:
+            raise TypeError(kind.__name__)
+        return written
+
+    return PlainType(write_value, read)
+
+
+_PLAIN: Mapping[type, PlainType] = {
+    **{kind: _same(kind) for kind in (bool, int, str, type(None))},  # bool before int, of which it is one
+    float: PlainType(write_value, read_float),
+    dt.datetime: PlainType(write_value, dt.datetime.fromisoformat),  # before date, of which it is one
+    dt.date: PlainType(write_value, dt.date.fromisoformat),
+    Loss: PlainType(write_loss_text, read_some_loss),
+    Remaining: PlainType(write_remaining, read_remaining),
+    events.Event: PlainType(write_event, read_event),
+    Figure: PlainType(write_figure, read_figure),
+    Fraction: PlainType(write_amount, Fraction),
+}
+
+
+@cache
+def plain_type(kind: Any) -> PlainType | None:
+    """Returns how values of a type are written and read, if it is one of the smallest or narrower than one of them."""
+    return next((both for known, both in _PLAIN.items() if issubclass(kind, known)), None)

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from discreet.ledger import Account, Balance, Entry, Head, Share, Standing
 from discreet.presentation.documents.json_values import Document, Given, write_loss_text
-from discreet.presentation.documents.result_documents import Beside, Form, declare, types_of, write_plain
+from discreet.presentation.documents.result_documents import Beside, DocumentForm, declare, types_of, write_plain
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.privacy import Loss
 
 BALANCE = declare(
-    Form(
+    DocumentForm(
         kind="balance",
         about="The figures of an account, or of somebody on it.",
         make=Balance,
@@ -19,7 +19,7 @@ BALANCE = declare(
     )
 )
 SHARE = declare(
-    Form(
+    DocumentForm(
         kind="share",
         says_kind=False,
         about="The figures of a person, or of a project, on an account.",
@@ -36,7 +36,7 @@ def _read_balance(document: Given) -> Document:
 
 
 STANDING = declare(
-    Form(
+    DocumentForm(
         kind="standing",
         says_kind=False,
         about='The figures of an account as "balance", and everybody\'s on it as "people" and "projects".',
@@ -91,7 +91,7 @@ def _shown(entry: Entry) -> Document:
 
 
 ENTRY = declare(
-    Form(
+    DocumentForm(
         kind="entry",
         says_kind=False,
         about=(
@@ -119,7 +119,7 @@ def history_document(entries: Iterable[Entry], following: int | None = None) -> 
     return {"entries": [ENTRY.write(entry) for entry in entries], "next": following}
 
 
-ENTRIES: Form[tuple[Entry, ...]] = Form(
+ENTRIES: DocumentForm[tuple[Entry, ...]] = DocumentForm(
     kind="entries",
     says_kind=False,
     about="A page of entries of the ledger, and where the next one begins.",
@@ -127,7 +127,7 @@ ENTRIES: Form[tuple[Entry, ...]] = Form(
     parts={"entries": tuple[Entry, ...], "next": int | None},
     writes=history_document,
 )
-HEAD = Form(
+HEAD = DocumentForm(
     kind="head",
     says_kind=False,
     about="The head of the ledger: kept elsewhere, it anchors all entries before it.",
@@ -136,6 +136,6 @@ HEAD = Form(
     writes=lambda head: {"head": str(head)},
     reads=lambda document: {"text": document["head"]},
 )
-NOTHING: Form[None] = Form(
+NOTHING: DocumentForm[None] = DocumentForm(
     kind="nothing", says_kind=False, about="Nothing: the action is done.", make=lambda: None, parts={}
 )

@@ -8,7 +8,7 @@ from discreet.curator.training.trainer import FitPlan
 from discreet.lazy import load
 from discreet.ledger import Remaining
 from discreet.presentation.documents.json_values import Document, Given
-from discreet.presentation.documents.result_documents import PLANNED, Form, write_plain
+from discreet.presentation.documents.result_documents import PLANNED, DocumentForm, write_plain
 from discreet.privacy import Loss
 
 _TOLD = ("columns", "cost", "remaining", "replayed", "notes")
@@ -23,7 +23,7 @@ def _fitted(**told: Any) -> Any:
     return model
 
 
-MODEL: Form[Any] = Form(
+MODEL: DocumentForm[Any] = DocumentForm(
     kind="model",
     about="A fitted learner: `model` is the text that `discreet.learn.load` reads.",
     make=_fitted,
@@ -60,7 +60,7 @@ def _read_values(document: Given) -> Document:
     }
 
 
-FIT_PLAN = Form(
+FIT_PLAN = DocumentForm(
     kind="fit plan",
     about="What a fit would release and cost.",
     make=FitPlan,

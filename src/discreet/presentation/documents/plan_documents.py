@@ -16,7 +16,7 @@ from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.answer_documents import COLUMNS, question_types, write_columns
 from discreet.presentation.documents.json_values import Document, write_amount
-from discreet.presentation.documents.result_documents import Beside, Form, declare, types_of, write_plain
+from discreet.presentation.documents.result_documents import Beside, DocumentForm, declare, types_of, write_plain
 from discreet.report.html import element
 
 
@@ -42,7 +42,7 @@ def _asked_columns(told: Explanation) -> Document:
     return {"columns": write_columns(question_types(question, columns(question)))}
 
 
-EXPLANATION: Form[ToldResult] = Form(
+EXPLANATION: DocumentForm[ToldResult] = DocumentForm(
     kind="explanation",
     about="A question before it is asked; its columns are those that the answer would have.",
     make=ToldResult,
@@ -59,7 +59,7 @@ EXPLANATION: Form[ToldResult] = Form(
 )
 
 CHOICE = declare(
-    Form(
+    DocumentForm(
         kind="choice",
         says_kind=False,
         about="A budget: the errors of each number, and what an attacker could learn.",
@@ -68,7 +68,7 @@ CHOICE = declare(
     )
 )
 CHOICES = declare(
-    Form(
+    DocumentForm(
         kind="choices",
         about="Budgets side by side.",
         make=Choices,
@@ -113,7 +113,7 @@ def _portrait(profile: Profile) -> Document:
     return {name: write_plain(part) for name, part in found.items()}
 
 
-PROFILE: Form[ToldResult] = Form(
+PROFILE: DocumentForm[ToldResult] = DocumentForm(
     kind="profile",
     about="A paid portrait of a table; figures are value, low, high, with 95 % confidence each.",
     make=ToldResult,

@@ -6,12 +6,10 @@ lists and dictionaries of these, and dataclasses. A verb whose result is plain n
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
-from fractions import Fraction
 from functools import cache, cached_property
 from importlib import import_module
 from inspect import Parameter, signature
@@ -20,23 +18,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_
 
 from discreet.errors import InternalError
 from discreet.ledger import Remaining
-from discreet.measurement.profile.sizes import Figure
-from discreet.presentation.documents.json_values import (
-    Document,
-    Given,
-    read_event,
-    read_figure,
-    read_float,
-    read_remaining,
-    read_some_loss,
-    refusing,
-    write_amount,
-    write_event,
-    write_figure,
-    write_loss_text,
-    write_remaining,
-    write_value,
-)
+from discreet.presentation.documents.json_values import Document, Given, plain_type, refusing, write_value
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Verb
@@ -45,7 +27,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Form(Generic[Made]):
+class DocumentForm(Generic[Made]):
     """How results of one kind travel.
 
     Attributes:
@@ -139,18 +121,18 @@ RESULTS: Mapping[str, str] = {kind: module for module, kinds in _MODULES.items()
 """The modules that declare the forms of results, by the names that `VERBS` has for them; loaded when first needed."""
 
 
-def form_named(kind: str) -> Form[Any]:
+def form_named(kind: str) -> DocumentForm[Any]:
     """Returns the form of a kind of result.
 
     >>> list(form_named("head").parts)
     ['head']
     """
     module = import_module(f"discreet.presentation.documents.{RESULTS[kind]}")
-    found: Form[Any] = getattr(module, kind.upper().replace(" ", "_"))
+    found: DocumentForm[Any] = getattr(module, kind.upper().replace(" ", "_"))
     return found
 
 
-def result_of(verb: Verb) -> Form[Any]:
+def result_of(verb: Verb) -> DocumentForm[Any]:
     """Returns the form of a verb's result: the one that is declared, or that of its plain type.
 
     >>> from discreet.requests.verb_table import VERBS
@@ -162,7 +144,7 @@ def result_of(verb: Verb) -> Form[Any]:
     about, form = f"What {verb.name} returns.", form_of(verb.result)
     if form is not None:
         return replace(form, kind=verb.name, about=about, says_kind=True)
-    return Form(
+    return DocumentForm(
         kind=verb.name,
         about=about,
         make=lambda value: value,
@@ -173,24 +155,24 @@ def result_of(verb: Verb) -> Form[Any]:
 
 # -------------------------------------------------------------------------------------------------------- by types
 
-_FORMS: dict[Any, Form[Any]] = {}
+_FORMS: dict[Any, DocumentForm[Any]] = {}
 
 
-def declare(form: Form[Made]) -> Form[Made]:
+def declare(form: DocumentForm[Made]) -> DocumentForm[Made]:
     """Has objects of the class that a form makes travel in it, wherever they stand in a document."""
     _FORMS[form.make] = form
     return form
 
 
-def form_of(kind: Any) -> Form[Any] | None:
+def form_of(kind: Any) -> DocumentForm[Any] | None:
     """Returns the form of a class: the one that is declared, that of the fields of a dataclass, or None."""
     return _FORMS.get(kind) or (_plain_form(kind) if isinstance(kind, type) and is_dataclass(kind) else None)
 
 
 @cache
-def _plain_form(kind: Any) -> Form[Any]:
+def _plain_form(kind: Any) -> DocumentForm[Any]:
     about = (kind.__doc__ or "").partition("\n")[0]
-    return Form(kind=kind.__name__, about=about, make=kind, parts=types_of(kind), says_kind=False)
+    return DocumentForm(kind=kind.__name__, about=about, make=kind, parts=types_of(kind), says_kind=False)
 
 
 def types_of(kind: Any, *, without: Collection[str] = ()) -> dict[str, Any]:
@@ -203,12 +185,14 @@ def types_of(kind: Any, *, without: Collection[str] = ()) -> dict[str, Any]:
 def write_plain(made: Any) -> Any:
     """Returns a plain result as JSON.
 
+    >>> import datetime as dt
+    >>> from fractions import Fraction
     >>> write_plain((Fraction(1, 3), dt.date(2026, 3, 1), {"A": 2}, frozenset("ba")))
     ['1/3', '2026-03-01', {'A': 2}, ['a', 'b']]
     """
-    kind = type(made)
-    if (plain := _plain(kind)) is not None:
-        return plain[0](made)
+    kind: Any = type(made)  # mypy doubts that a class is hashable
+    if (plain := plain_type(kind)) is not None:
+        return plain.write(made)
     if (form := form_of(kind)) is not None:
         return form.write(made)
     if isinstance(made, Enum):
@@ -226,6 +210,7 @@ def read_plain(kind: Any, written: Any) -> Any:
     Raises:
         InternalError: if the type is not plain.
 
+    >>> from fractions import Fraction
     >>> read_plain(tuple[Fraction, ...], ["1/3", "2"])
     (Fraction(1, 3), Fraction(2, 1))
     """
@@ -234,42 +219,16 @@ def read_plain(kind: Any, written: Any) -> Any:
         (kind,) = (part for part in parts if part is not type(None))
         return None if written is None else read_plain(kind, written)
     if origin in (tuple, list, frozenset):
-        return origin(read_plain(parts[0], part) for part in _same(list)(written))
+        if not isinstance(written, list) or (len(parts) > 1 and ... not in parts and len(written) != len(parts)):
+            raise TypeError(origin.__name__)
+        return origin(read_plain(parts[0], part) for part in written)
     if origin in (dict, Mapping):
         return {name: read_plain(parts[1], part) for name, part in written.items()}
     if isinstance(kind, type):
-        if (plain := _plain(kind)) is not None:
-            return plain[1](written)
+        if (plain := plain_type(kind)) is not None:
+            return plain.read(written)
         if (form := form_of(kind)) is not None:
             return form.read(written)
         if issubclass(kind, Enum):
             return kind(written)
     raise InternalError(f"{kind} is not plain: its documents need a form of their own.")
-
-
-def _same(kind: type) -> Callable[[Any], Any]:
-    def read(written: Any) -> Any:
-        if type(written) is not kind:
-            raise TypeError(kind.__name__)
-        return written
-
-    return read
-
-
-_PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    **{kind: (write_value, _same(kind)) for kind in (bool, int, str, type(None))},  # bool before int, of which it is
-    float: (write_value, read_float),
-    dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date, of which it is one
-    dt.date: (write_value, dt.date.fromisoformat),
-    Loss: (write_loss_text, read_some_loss),
-    Remaining: (write_remaining, read_remaining),
-    Event: (write_event, read_event),
-    Figure: (write_figure, read_figure),
-    Fraction: (write_amount, Fraction),
-}
-"""How values of the smallest types are written and read."""
-
-
-@cache
-def _plain(kind: type) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
-    return next((both for known, both in _PLAIN.items() if issubclass(kind, known)), None)

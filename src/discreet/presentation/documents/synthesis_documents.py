@@ -10,7 +10,7 @@ from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTabl
 from discreet.curator.synthesis.synthetic_table import KeptTable
 from discreet.lazy import load, pa
 from discreet.presentation.documents.json_values import Document, Given
-from discreet.presentation.documents.result_documents import PLANNED, RELEASED, Form
+from discreet.presentation.documents.result_documents import PLANNED, RELEASED, DocumentForm
 
 
 def _write_table(made: SyntheticTable) -> Document:
@@ -23,7 +23,7 @@ def _read_table(document: Given) -> Document:
     return {"table": pa.table(dict(kept.columns)), "model": kept.model}
 
 
-SYNTHETIC_TABLE = Form(
+SYNTHETIC_TABLE = DocumentForm(
     kind="synthetic table",
     about="A synthetic table: `released` has its rows, and the model that they were drawn from.",
     make=SyntheticTable,
@@ -44,7 +44,7 @@ def _read_tables(document: Given) -> Document:
     return {"people": people, "events": events, "key": kept.key, "model": kept.model}
 
 
-SYNTHETIC_TABLES = Form(
+SYNTHETIC_TABLES = DocumentForm(
     kind="synthetic tables",
     about="Two linked synthetic tables: `released` has their rows, and the models that they were drawn from.",
     make=SyntheticTables,
@@ -59,7 +59,7 @@ def _read_domain(document: Given) -> Document:
     return {"domain": domains.Domain.from_json(json.dumps(document["domain"]))}
 
 
-SYNTHESIS_PLAN = Form(
+SYNTHESIS_PLAN = DocumentForm(
     kind="synthesis plan",
     about="What a synthetic table would release and cost.",
     make=SynthesisPrice,

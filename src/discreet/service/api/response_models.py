@@ -16,7 +16,7 @@ from discreet.ledger import Remaining
 from discreet.measurement.profile.sizes import Figure
 from discreet.presentation.documents.json_values import Document
 from discreet.presentation.documents.ledger_documents import BALANCE, ENTRIES, HEAD, SHARE
-from discreet.presentation.documents.result_documents import Beside, Form, form_of, result_of
+from discreet.presentation.documents.result_documents import Beside, DocumentForm, form_of, result_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
@@ -146,7 +146,7 @@ def result(model: type[BaseModel], status: int = 200) -> Responses:
 
 def verb_model(verb: Verb) -> type[BaseModel]:
     """Returns the description of what a service tells after a verb."""
-    return _AFTER.get(verb.name) or _described(result_of(verb))
+    return _AFTER.get(verb.name) or MODELS.get(verb.document) or _described(result_of(verb))
 
 
 def verb_result(verb: Verb) -> Responses:
@@ -160,7 +160,7 @@ def verb_result(verb: Verb) -> Responses:
 
 
 @cache
-def _described(form: Form[Any]) -> type[BaseModel]:
+def _described(form: DocumentForm[Any]) -> type[BaseModel]:
     """Returns the description of the documents of a form: every part, with the type that JSON has for it."""
     found: dict[str, Any] = {"kind": (Literal[form.kind], ...)} if form.says_kind else {}
     base: type[BaseModel] = _Told
@@ -211,6 +211,9 @@ _AFTER: Mapping[str, type[BaseModel]] = {
     "appoint": PersonModel,
 }
 """What a service tells after an action whose result is nothing."""
+
+MODELS: Mapping[str, type[BaseModel]] = {"person": PersonModel, "keys": KeysModel, "new key": NewKeyModel}
+"""Documents about people and keys by their kind: no curator knows them, and they have no form."""
 
 
 def has_forms(verb: Verb) -> bool:
