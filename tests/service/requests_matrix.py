@@ -175,7 +175,7 @@ def _forms(about: Targets) -> dict[str, list[dict[str, Any]]]:
         "/people/link": [{"name": "goer"}],
         "/people/disable": [{"name": "leaver"}],
         "/people/enable": [{"name": "leaver"}],
-        "/keys": [{"name": "goer", "days": "3"}],
+        "/keys": [{"name": "goer", "expires_days": "3"}],
         "/keys/rotate": [{"key": about.keys[2]}],
         "/keys/revoke": [{"key": about.keys[3]}],
         "/protect/upload": [{}],

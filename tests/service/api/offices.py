@@ -13,12 +13,13 @@ from httpx import ASGITransport, AsyncClient
 
 from discreet.curator import Answer
 from discreet.errors import DiscreetError, UnknownJob
-from discreet.ledger import Remaining
+from discreet.ledger import Book, Remaining
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.privacy.events import Pure
 from discreet.requests.request import Request
+from discreet.service.acts import PEOPLE_VERBS, Acts
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
 from discreet.service.caller import Caller, ServiceRole
@@ -105,7 +106,10 @@ class FakeDesk:
 
 
 class FakeActs:
-    """Gives back what it was told, as documents."""
+    """Gives back what it was told, as documents; people and keys are real."""
+
+    def __init__(self, identities: Identities) -> None:
+        self.people = Acts(Book(), identities)
 
     def __getattr__(self, name: str) -> Any:
         def told(caller: Caller, *values: Any, **named: Any) -> Any:
@@ -120,6 +124,8 @@ class FakeActs:
         return told
 
     def perform(self, caller: Caller, request: Request[Any]) -> Document:
+        if request.verb in PEOPLE_VERBS:
+            return self.people.perform(caller, request)
         if request.verb == "verify":
             return {"head": "3:" + "ab" * 32}
         return {"act": request.verb, "by": caller.name, **request.document()}
@@ -169,7 +175,7 @@ def office(
         all_failures_per_minute=100_000,
     )
     metrics = Metrics(desk.gauges)
-    acts: Any = FakeActs()
+    acts: Any = FakeActs(identities)
     app = create_api(desk, identities, acts, limits, settings or Settings(), metrics=metrics)
     keys = Keys(identities)
     return Office(desk, identities, metrics, app, keys, keys.ids)

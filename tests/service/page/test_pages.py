@@ -238,7 +238,7 @@ def test_a_steward_makes_no_steward(clinic: Clinic) -> None:
 
 def test_keys_are_shown_once_and_can_be_used(clinic: Clinic) -> None:
     sue = clinic.browser("sue")
-    made = sue.post("/keys", {"name": "ana", "tables": "visits", "days": "3", "note": "notebook"}).text
+    made = sue.post("/keys", {"name": "ana", "tables": "visits", "expires_days": "3", "note": "notebook"}).text
     text = re.search(r"dk_[0-9a-f]{16}_[0-9a-f]{40}", made)
     assert text is not None
     assert clinic.identities.authenticate_key(text[0]).tables == frozenset({"visits"})

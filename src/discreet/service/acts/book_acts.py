@@ -32,6 +32,7 @@ from discreet.requests.ledger_requests import Allot, Appoint, Unlock
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
+from discreet.service.acts.people_acts import PEOPLE_VERBS
 from discreet.service.admission import require_listed
 from discreet.service.caller import Caller, Permission, ServiceRole
 from discreet.service.desk import Document
@@ -177,13 +178,10 @@ class Acts:
         place = check.integer(after=after, at_least=0, at_most=_LARGEST)
         most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
         chosen = account if name is None else self._account_of(caller, name)
-        read, accounts = self._book.history(chosen, after=place, limit=_LOOKED_AT), self._visible(caller)
-        found: list[Entry] = []
-        for entry in read:
-            if account in (None, entry.account) and _sees(caller, entry, accounts) and entry.concerns(analyst, project):
-                found.append(entry._replace(key=""))
-            if len(found) == most:
-                return history_document(found, entry.sequence)
+        read = self._book.history(chosen, after=place, limit=_LOOKED_AT)
+        found = [each for each in self._seen(caller, read, analyst, project) if account in (None, each.account)]
+        if len(found) >= most:
+            return history_document(found[:most], found[most - 1].sequence)
         return history_document(found, read[-1].sequence if len(read) == _LOOKED_AT else None)
 
     def recent(
@@ -207,15 +205,14 @@ class Acts:
             analyst: only what this name did, and what was done to it.
         """
         caller.require(Permission.SEE_OWN)
-        accounts, found = self._visible(caller), list[Entry]()
+        found = list[Entry]()
         end = self._book.head().sequence + 1 if before is None else check.integer(before=before, at_most=_LARGEST)
         for _ in range(_MOST_LOOKS):
             if end <= 1 or len(found) >= limit:
                 break
             start = max(0, end - 1 - _LOOKED_AT)
             read = self._book.history(account, after=start, limit=_LOOKED_AT)
-            seen = [each for each in read if each.sequence < end and _sees(caller, each, accounts)]
-            found += [each._replace(key="") for each in reversed(seen) if each.concerns(analyst)]
+            found += reversed(self._seen(caller, (each for each in read if each.sequence < end), analyst))
             end = start + 1
         return found[:limit]
 
@@ -227,9 +224,9 @@ class Acts:
         """
         caller.require(Permission.SEE_OWN)
         place = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST)
-        for found in self._book.history(after=place - 1, limit=1):
-            if found.sequence == place and _sees(caller, found, self._visible(caller)):
-                return found._replace(key="")
+        for found in self._seen(caller, self._book.history(after=place - 1, limit=1)):
+            if found.sequence == place:
+                return found
         raise UnknownEntry
 
     def certificate(self, caller: Caller, sequence: int) -> Document:
@@ -243,6 +240,14 @@ class Acts:
             raise UnknownEntry
         account = self._book.account(entry.account)
         return certificate(entry, account, self._book.outcome(entry.sequence), self._book.head())
+
+    def _seen(
+        self, caller: Caller, entries: Iterable[Entry], analyst: str | None = None, project: str | None = None
+    ) -> list[Entry]:
+        """The entries that are a caller's to see, and about somebody or a project, without idempotency keys."""
+        accounts = self._visible(caller)
+        mine = (each for each in entries if _sees(caller, each, accounts) and each.concerns(analyst, project))
+        return [each._replace(key="") for each in mine]
 
     def _account_of(self, caller: Caller, name: str) -> str:
         """The account of a table that a key is for, or of that name."""
@@ -288,14 +293,16 @@ class Acts:
     # ----------------------------------------------------------------------------------------------------- verbs
 
     def perform(self, caller: Caller, request: Request[Any]) -> Document:
-        """Does what a verb of the ledger's queue asks for a caller, and returns its document.
+        """Does what a verb asks of the ledger, or of people and keys, for a caller, and returns its document.
 
         Raises:
             NotPermitted: if their role does not have its permission, or their key is for some tables or one project.
-            DiscreetError: as the ledger does.
+            DiscreetError: as the ledger and `Identities` do.
         """
-        verb = VERBS[request.verb]
+        verb = PEOPLE_VERBS.get(request.verb) or VERBS[request.verb]
         caller.require(verb.permission)
+        if verb.name in PEOPLE_VERBS:  # on whom they may act, `Identities` know
+            return dict(verb.run(self._identities, request, caller))
         if verb.name == "verify":
             return result_of(verb).write(self.verify(caller))
         if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:

@@ -1,4 +1,4 @@
-"""Routes for tables and for what a caller may see of the ledger: budgets, pages of history, certificates, its head."""
+"""Routes for what a caller may see: tables, people, keys, and of the ledger budgets, history, certificates, its head."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from discreet.errors import UnknownTable
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
+from discreet.service.acts.people_acts import key_document, person_document
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import PageModel, body_of
 from discreet.service.api.response_models import (
@@ -17,6 +18,8 @@ from discreet.service.api.response_models import (
     CertificateModel,
     HeadModel,
     HistoryModel,
+    KeysModel,
+    PeopleModel,
     TableModel,
     TablesModel,
     result,
@@ -68,3 +71,15 @@ def get_certificate(sequence: int, call: Looking) -> Response:
 def get_anchor(call: Looking) -> Response:
     """The head of the ledger, to be kept elsewhere."""
     return json_response({"head": call.offices.acts.anchor(call.caller)})
+
+
+@router.get("/people", responses=result(PeopleModel), tags=["people"])
+def list_people(call: Looking) -> Response:
+    """Everybody who is known."""
+    return json_response({"people": [person_document(each) for each in call.offices.identities.people(call.caller)]})
+
+
+@router.get("/keys", responses=result(KeysModel), tags=["people"])
+def list_keys(call: Looking) -> Response:
+    """All keys for those who manage people, for all others their own; never what proves them."""
+    return json_response({"keys": [key_document(each) for each in call.offices.identities.keys(call.caller)]})

@@ -13,13 +13,13 @@ from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
 from discreet.service.acts import Acts
-from discreet.service.api import account_routes, job_routes, member_routes, verb_routes
+from discreet.service.api import account_routes, job_routes, verb_routes
 from discreet.service.api.error_responses import install, json_response
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
-from discreet.service.api.route_access import Limits, Offices
+from discreet.service.api.route_access import Offices
 from discreet.service.desk import Desk
-from discreet.service.identity import Identities
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
 VERSION = "1"
@@ -32,7 +32,7 @@ def create_api(
     desk: Desk,
     identities: Identities,
     acts: Acts,
-    limits: Limits,
+    limits: RateLimits,
     settings: Settings,
     *,
     metrics: Metrics | None = None,
@@ -58,7 +58,7 @@ def create_api(
         redirect_slashes=False,
     )
     app.state.offices = Offices(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings)
-    for routes in (verb_routes, job_routes, account_routes, member_routes):
+    for routes in (verb_routes, job_routes, account_routes):
         app.include_router(routes.router)
     app.include_router(_open)
     install(app)

@@ -60,7 +60,6 @@ class HttpGuard:
     ) -> None:
         self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
         self._headers = [*SECURITY_HEADERS.items(), *([_TLS_ONLY] if settings.secure else [])]
-        self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._at_once: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,8 +95,7 @@ class HttpGuard:
             b"content-length" in names and b"transfer-encoding" in names
         ):
             return 431
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or _named(hosts[0]) not in self._hosts:
+        if not is_own_host(scope, self._settings):
             return 421
         return 413 if _announced(scope) > MOST_BODY and is_api(scope) else 0
 
@@ -211,9 +209,7 @@ class _Passage:
         self._error = "ServiceError"
         if not self.status:
             told = error_response(refusal(status), status=status)
-            told.headers["Connection"] = (
-                "close"  # what follows on it may be the rest of this body, or another's request
-            )
+            told.headers["Connection"] = "close"  # what follows may be the rest of this body, or another's request
             await told(self._scope, self._receive, self.send)
 
     async def leave(self) -> None:
@@ -243,9 +239,22 @@ def _announced(scope: Scope) -> int:
     return int(texts[0]) if texts and texts[0].isdigit() and len(texts[0]) < 16 else MOST_BODY + 1 if texts else 0
 
 
-def _named(host: bytes) -> str:
-    """The name of a Host header, without its port."""
-    text = host.decode("latin-1").lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.rpartition(":")[0] if text.count(":") == 1 else text
+def is_own_host(scope: Scope, settings: Settings) -> bool:
+    """Tells whether a request has one Host, and it is a name of the service's; DNS rebinding ends here."""
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and host_name(hosts[0]) in {name.lower() for name in settings.hosts}
+
+
+def host_name(header: str) -> str:
+    """Returns the name in a Host header, without its port; nothing for what is no host.
+
+    >>> host_name("Localhost:8642"), host_name("[::1]:8642"), host_name("a@b"), host_name("evil.example:80:80")
+    ('localhost', '::1', '', '')
+    """
+    name, colon, port = header.rpartition(":")
+    if not colon or header.endswith("]"):
+        name, port = header, "0"
+    bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+    letters = ".-:" if bare != name else ".-"
+    fits = header.isascii() and port.isdigit() and all(c.isalnum() or c in letters for c in bare)
+    return bare.lower() if fits else ""

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.errors import DiscreetError, NotAuthenticated
+from discreet.service.api.route_access import shown_key
 from discreet.service.caller import Permission
 from discreet.service.identity import Identities
 
@@ -63,12 +64,8 @@ def create_metrics_app(metrics: Metrics, identities: Identities) -> Starlette:
     """Returns an application of its own, for a listener of its own: /metrics, for stewards' keys."""
 
     async def show(request: Request) -> Response:
-        given = request.headers.getlist("authorization")
-        scheme, _, key = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         try:
-            if scheme.lower() != "bearer":
-                raise NotAuthenticated
-            identities.authenticate_key(key).require(Permission.STEWARD)
+            identities.authenticate_key(shown_key(request)).require(Permission.STEWARD)
         except NotAuthenticated:
             return Response(status_code=401, headers={"WWW-Authenticate": 'Bearer realm="discreet"'})
         except DiscreetError:

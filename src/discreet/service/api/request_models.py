@@ -27,7 +27,6 @@ from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
 from discreet.service.acts.book_acts import MOST_ENTRIES
 from discreet.service.api.exact_json import WrittenFloat
-from discreet.service.caller import ServiceRole
 
 LONGEST_SQL = 1 << 16  # characters
 MOST_LISTED = 1000
@@ -193,26 +192,3 @@ def _fields(argument: Argument) -> dict[str, Any]:
         kind = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]
     default = None if argument.default is None else write_argument(argument.name, argument.default, arg)
     return {argument.name: (kind | None, Field(default=default, description=described))}
-
-
-class NewPerson(Model):
-    """Somebody who may be given keys."""
-
-    name: Name
-    role: Literal[tuple(each.value for each in ServiceRole)]  # type: ignore[valid-type]  # mypy wants them spelled out
-
-
-class NewKey(Model):
-    """A key for somebody who is known."""
-
-    name: Name
-    tables: Annotated[list[Name], Field(max_length=1000)] | None = None
-    project: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-    expires_days: Annotated[int, Field(ge=1, le=3660)] = 90
-    note: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
-
-
-class Rotated(Model):
-    """How long the key lasts that replaces another; as long as that one unless it is said."""
-
-    expires_days: Annotated[int, Field(ge=1, le=3660)] | None = None

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from fastapi import Depends, Header
 from fastapi.routing import APIRoute
@@ -19,25 +19,15 @@ from discreet.errors import InternalError, NotAuthenticated
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
 from discreet.requests.verb_table import VERBS
-from discreet.service.acts import Acts
+from discreet.service.acts import PEOPLE_VERBS, Acts
 from discreet.service.api.exact_json import ExactRequest
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
 from discreet.service.desk import Desk
-from discreet.service.identity import Identities
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
 LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
-
-
-class Limits(Protocol):
-    """What `RateLimits` offers here."""
-
-    def admit(self, caller: Caller, charging: bool) -> None:
-        """Counts a request."""
-
-    def note_failure(self, address: str) -> None:
-        """Counts a key that proved nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,35 +43,32 @@ class Need:
     charges: bool = False
 
 
-_OWN, _PEOPLE = Need(permission=Permission.SEE_OWN), Need(permission=Permission.MANAGE_PEOPLE)
-_TABLES, _VERIFY = Need(permission=Permission.SEE_TABLES), Need(permission=Permission.VERIFY)
-
 OWN_ROUTES: Mapping[str, str] = {"budget": "list_budgets", "history": "get_history"}
 """The verbs whose routes are not derived: what a caller may see of the ledger is theirs to decide."""
 
 NEEDS: Mapping[str, Need] = {
-    **dict.fromkeys(("list_tables", "get_table"), _TABLES),
     **{
         OWN_ROUTES.get(verb.name, verb.name): Need(permission=verb.permission, charges=verb.charges)
-        for verb in VERBS.values()
+        for verb in (*VERBS.values(), *PEOPLE_VERBS.values())
         if "http" in verb.faces
     },
-    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), _OWN),
-    **dict.fromkeys(("get_certificate", "list_keys", "rotate_key"), _OWN),
-    "get_anchor": _VERIFY,
-    **dict.fromkeys(("list_people", "make_person", "disable_person", "make_key", "revoke_key"), _PEOPLE),
+    **dict.fromkeys(("list_tables", "get_table"), Need(permission=Permission.SEE_TABLES)),
+    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), Need(permission=Permission.SEE_OWN)),
+    **dict.fromkeys(("get_certificate", "list_keys"), Need(permission=Permission.SEE_OWN)),
+    "get_anchor": Need(permission=Permission.VERIFY),
+    "list_people": Need(permission=Permission.MANAGE_PEOPLE),
 }
 """What every route needs, by the name of its function, which is its id in OpenAPI."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offices:
-    """What routes work with."""
+    """What routes and pages work with."""
 
     desk: Desk
     identities: Identities
     acts: Acts
-    limits: Limits
+    limits: RateLimits
     settings: Settings
 
 
@@ -99,7 +86,7 @@ class Call:
     caller: Caller
     offices: Offices
     accept: str
-    key: str | None
+    key: str | None = None
 
 
 class SecuredRoute(APIRoute):
@@ -142,7 +129,7 @@ def admitted(request: Request, need: Need) -> Caller:
     """
     known, address = offices(request), request.client.host if request.client else ""
     try:
-        caller = known.identities.authenticate_key(_shown(request))
+        caller = known.identities.authenticate_key(shown_key(request))
     except NotAuthenticated:
         known.limits.note_failure(address)
         raise
@@ -152,8 +139,12 @@ def admitted(request: Request, need: Need) -> Caller:
     return caller
 
 
-def _shown(request: Request) -> str:
-    """The key of the one Authorization header; a key in the address is never looked at."""
+def shown_key(request: Request) -> str:
+    """Returns the key of the one Authorization header; a key in the address is never looked at.
+
+    Raises:
+        NotAuthenticated: if there is none.
+    """
     given = request.headers.getlist("authorization")
     scheme, _, key = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     if scheme.lower() != "bearer" or not 0 < len(key) <= LONGEST_KEY:
@@ -163,6 +154,11 @@ def _shown(request: Request) -> str:
 
 def _type_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def looking(request: Request) -> Call:
+    """Returns the call of a request that has no key, since it does nothing twice."""
+    return Call(caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"))
 
 
 async def calling(
@@ -182,16 +178,7 @@ async def calling(
         InvalidParameter: if its key is no word.
     """
     key = None if idempotency_key is None else checked_name(**{"Idempotency-Key": idempotency_key})
-    return Call(
-        caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"), key=key
-    )
-
-
-async def looking(request: Request) -> Call:
-    """Returns the call of a request that has no key, since it does nothing twice."""
-    return Call(
-        caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"), key=None
-    )
+    return replace(await looking(request), key=key)
 
 
 Working = Annotated[Call, Depends(calling)]

@@ -1,9 +1,10 @@
-"""The routes of all verbs, derived from `VERBS`: work for the desk, and what concerns the ledger alone."""
+"""The routes of all verbs, derived from `VERBS` and `PEOPLE_VERBS`: work for the desk, and what needs no worker."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from enum import Enum
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from starlette.routing import compile_path
 
 from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
+from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.api.answer_forms import answer_response, check_accepted
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import Model, QueryModel, Request, body_of
@@ -33,7 +35,8 @@ def add_routes(verbs: Iterable[Verb], routes: APIRouter) -> None:
         if "http" in verb.faces and verb.name not in OWN_ROUTES:
             method, path = verb.route
             made, tag = (_ledger_endpoint, "ledger") if verb.queue is Queue.LEDGER else (_work_endpoint, "questions")
-            routes.add_api_route(path, made(verb), methods=[method], responses=verb_result(verb), tags=[tag])
+            tags: list[str | Enum] = ["people" if verb.name in PEOPLE_VERBS else tag]
+            routes.add_api_route(path, made(verb), methods=[method], responses=verb_result(verb), tags=tags)
 
 
 def _work_endpoint(verb: Verb) -> Callable[..., Any]:
@@ -46,7 +49,7 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
 
 
 def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
-    """Returns the function behind the route of a verb of the ledger; FastAPI runs it in a thread."""
+    """Returns the function behind the route of a verb that needs no worker; FastAPI runs it in a thread."""
 
     def endpoint(call: Call, body: Model | None = None, **places: str) -> Response:
         given = {} if body is None else body.arguments
@@ -70,7 +73,7 @@ def _described(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any
     return endpoint
 
 
-add_routes(VERBS.values(), router)
+add_routes((*VERBS.values(), *PEOPLE_VERBS.values()), router)
 
 
 async def _done(call: Call, operation: Operation, body: Request) -> Response:

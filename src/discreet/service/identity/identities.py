@@ -125,7 +125,7 @@ class Identities:
             NotPermitted: for all others.
         """
         if not browser_sessions.same_csrf(token, shown):
-            raise NotPermitted("this page", "send a form", "Reload the page and send it again.")
+            raise NotPermitted("this page", "send this form", "Load the page again: its token is not this session's.")
 
     # ---------------------------------------------------------------------------------------------------- sessions
 

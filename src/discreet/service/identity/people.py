@@ -16,7 +16,7 @@ from discreet.service.identity.look_alikes import look_alike
 LOCAL = Caller(name=OWNER, role=ServiceRole.OWNER, credential="local")
 """Whoever starts the service on the machine that holds the files."""
 
-_MAKES = {
+MAKES = {
     ServiceRole.OWNER: (ServiceRole.STEWARD, ServiceRole.AUDITOR, ServiceRole.ANALYST),
     ServiceRole.STEWARD: (ServiceRole.AUDITOR, ServiceRole.ANALYST),
 }
@@ -113,4 +113,4 @@ def require_managing(by: Caller, name: str, role: ServiceRole, act: str) -> None
 
 def manages(by: Caller, name: str, role: ServiceRole) -> bool:
     """Tells whether somebody may act on the keys of a person: their own, or those of whom their role makes."""
-    return by.name == name or role in _MAKES.get(by.role, ())
+    return by.name == name or role in MAKES.get(by.role, ())

@@ -7,6 +7,7 @@ make it, `routes` has the pages, and templates and scripts lie beside them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -28,7 +29,6 @@ from discreet.service.page.routes import (
     lab_routes,
     people_routes,
     protect_routes,
-    provider_sign_in,
     sign_in,
     verb_pages,
 )
@@ -90,42 +90,30 @@ def create_page(
     templates.globals |= {"navigation": navigation, "provider": ""}
     site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
     signed_in = (*OWN, *(route for page in pages for route in page.routes))
-    routes = [Route(each.path, _endpoint(site, each), methods=[each.method]) for each in signed_in]
-    routes += [
-        Route("/sign-in", _open(site, sign_in.show_sign_in), methods=["GET"]),
-        Route("/sign-in", _open(site, sign_in.sign_in), methods=["POST"]),
-        Route("/assets/{name}", _asset, methods=["GET"]),
-    ]
-    routes += _provider_routes(site)
-    application = Starlette(routes=routes, exception_handlers={HTTPException: _missing(site)})
+    routes = [Route(each.path, partial(each.answer, site), methods=[each.method]) for each in signed_in]
+    for method, path, answer in (*_OPEN, *_provider_pages(site)):
+        routes.append(Route(path, partial(answer, site), methods=[method]))
+    routes.append(Route("/assets/{name}", _asset, methods=["GET"]))
+    application = Starlette(routes=routes, exception_handlers={HTTPException: partial(_missing, site)})
     return BrowserGuard(application, settings)
 
 
-def _provider_routes(site: Site) -> list[Route]:
+Open = Callable[[Site, Request], Awaitable[Response]]
+_OPEN: tuple[tuple[str, str, Open], ...] = (
+    ("GET", "/sign-in", sign_in.show_sign_in),
+    ("POST", "/sign-in", sign_in.sign_in),
+)
+"""The pages that need nobody signed in."""
+
+
+def _provider_pages(site: Site) -> tuple[tuple[str, str, Open], ...]:
     """The way to a provider of identities and back, if the settings name one."""
     if not site.settings.oidc:
-        return []
+        return ()
     provider = OpenIdSignIn.of_settings(site.identities, site.settings.oidc, site.settings.folder)
-    pages = provider_sign_in.ProviderSignIn(provider)
-    site.templates.globals["provider"] = provider_sign_in.AWAY
-    return [
-        Route(provider_sign_in.AWAY, _open(site, pages.leave), methods=["GET"]),
-        Route(provider_sign_in.BACK, _open(site, pages.come_back), methods=["GET"]),
-    ]
-
-
-def _endpoint(site: Site, route: PageRoute) -> Callable[[Request], Awaitable[Response]]:
-    async def answered(request: Request) -> Response:
-        return await route.answer(site, request)
-
-    return answered
-
-
-def _open(site: Site, work: Callable[[Site, Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    async def answered(request: Request) -> Response:
-        return await work(site, request)
-
-    return answered
+    pages = sign_in.ProviderSignIn(provider)
+    site.templates.globals["provider"] = sign_in.AWAY
+    return ("GET", sign_in.AWAY, pages.leave), ("GET", sign_in.BACK, pages.come_back)
 
 
 async def _asset(request: Request) -> Response:
@@ -136,9 +124,5 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=_KINDS[name.rpartition(".")[2]], headers={"cache-control": _KEPT})
 
 
-def _missing(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def answered(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        return rendered(site, request, "missing.html", status)
-
-    return answered
+async def _missing(site: Site, request: Request, error: Exception) -> Response:
+    return rendered(site, request, "missing.html", error.status_code if isinstance(error, HTTPException) else 500)

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.service.api.http_guard import SECURITY_HEADERS, is_own_host
 from discreet.service.settings import Settings
 
 POLICY = (
@@ -20,17 +21,13 @@ POLICY = (
 )
 
 HEADERS = {
+    **{name.decode(): value.decode() for name, value in SECURITY_HEADERS.items()},
     "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
     "referrer-policy": "same-origin",  # with no-referrer, browsers send the Origin of a form as null
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+"""Of every response: answers and secrets stay out of caches, too, and only assets say otherwise."""
 SAFE = ("GET", "HEAD")
-NOT_KEPT = "no-store"
-"""Of every response but assets: answers and secrets stay out of caches."""
 
 WRONG_HOST = "This service does not go by that name. Add it to service.hosts if it should."
 WRONG_ORIGIN = "This request did not come from the service's own page."
@@ -53,42 +50,23 @@ class BrowserGuard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope["method"], Headers(scope=scope))
+        refusal = self._refusal(scope)
         if refusal is not None:
             scope.setdefault("state", {})["error"] = "NotPermitted"  # for the log
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                headers.setdefault("cache-control", NOT_KEPT)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await (refusal or self.app)(scope, receive, guarded)
 
-    def _refusal(self, method: str, headers: Headers) -> ASGIApp | None:
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or host_name(hosts[0]) not in self.settings.hosts:
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        if not is_own_host(scope, self.settings):
             return PlainTextResponse(WRONG_HOST, 421)
-        if method not in SAFE and headers.getlist("origin") != [f"{self._scheme}://{hosts[0]}"]:
+        headers, scheme = Headers(scope=scope), "https" if self.settings.secure else "http"
+        if scope["method"] not in SAFE and headers.getlist("origin") != [f"{scheme}://{headers['host']}"]:
             return PlainTextResponse(WRONG_ORIGIN, 403)
         return None
-
-    @property
-    def _scheme(self) -> str:
-        return "https" if self.settings.secure else "http"
-
-
-def host_name(header: str) -> str:
-    """Returns the name in a Host header, without its port; nothing for what is no host.
-
-    >>> host_name("Localhost:8642"), host_name("[::1]:8642"), host_name("a@b"), host_name("evil.example:80:80")
-    ('localhost', '::1', '', '')
-    """
-    name, colon, port = header.rpartition(":")
-    if not colon or header.endswith("]"):
-        name, port = header, "0"
-    bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
-    letters = ".-:" if bare != name else ".-"
-    fits = header.isascii() and port.isdigit() and all(c.isalnum() or c in letters for c in bare)
-    return bare.lower() if fits else ""

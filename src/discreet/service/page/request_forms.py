@@ -24,7 +24,7 @@ from discreet.requests.request import Argument, R, Request, arguments
 Posted = ImmutableMultiDict[str, str]
 NOTHING: Posted = ImmutableMultiDict()
 AMOUNTS = ("epsilon", "delta", "rho")
-_LABELS = {"sql": "SQL query"}
+_LABELS = {"sql": "SQL query", "expires_days": "Days until it ends"}
 _PYTHON_BUDGET = re.compile(r"Budget\((.*)\)")
 """How examples of budgets are written."""
 

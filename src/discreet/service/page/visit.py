@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from hmac import compare_digest
+from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote
@@ -21,18 +20,16 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, TooManyRequests
 from discreet.requests.request import Request as Asked
 from discreet.requests.verb_table import Queue, Verb
-from discreet.service.acts import Acts
 from discreet.service.api.error_responses import status_of
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import OPERATIONS, Desk, Document, Operation, Work
-from discreet.service.identity import Identities, RateLimits
+from discreet.service.desk import OPERATIONS, Document, Operation, Work
 from discreet.service.page.kept_answers import KeptAnswers
 from discreet.service.page.request_forms import in_words
-from discreet.service.settings import Settings
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
@@ -42,14 +39,9 @@ _LOG = logging.getLogger("discreet.service.page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Site(Offices):
     """All that pages are made from."""
 
-    desk: Desk
-    identities: Identities
-    acts: Acts
-    limits: RateLimits
-    settings: Settings
     templates: Environment
     answers: KeptAnswers = field(default_factory=KeptAnswers)
 
@@ -58,17 +50,9 @@ class Site:
         """The name of the session's cookie; its prefix makes browsers refuse one that another host has set."""
         return "__Host-discreet" if self.settings.secure else "discreet-session"
 
-    def session(self, request: Request) -> tuple[Caller, str]:
-        """Returns who a request's cookie stands for, and the token that their forms carry.
-
-        Raises:
-            NotAuthenticated: if there is no such session, or there is none any more.
-        """
-        token = request.cookies.get(self.cookie)
-        if not token:
-            raise NotAuthenticated
-        caller, csrf = self.identities.authenticate_session(token)
-        return caller, csrf
+    def origin(self, request: Request) -> str:
+        """Returns the address of the service, as a browser calls it; its Host was checked before."""
+        return f"{'https' if self.settings.secure else 'http'}://{request.headers['host']}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +130,7 @@ class PageRoute:
         """Answers a request of somebody who is signed in and may make it; errors become pages."""
         request.scope["route"] = self  # its template, for the log
         try:
-            caller, csrf = site.session(request)
+            caller, csrf = site.identities.authenticate_session(request.cookies.get(site.cookie, ""))
         except NotAuthenticated as error:
             note_refusal(request, error)
             return to_sign_in(request)
@@ -181,7 +165,7 @@ async def _with_form(visit: Visit) -> Visit:
         raise InvalidParameter("form", "this one", "to be UTF-8 text", "Send it from the page.") from None
     form = ImmutableMultiDict(pairs)
     require_token(visit, visit.request.headers.get(CSRF_HEADER) or form.get(CSRF_FIELD, ""))
-    return Visit(site=visit.site, request=visit.request, caller=visit.caller, csrf=visit.csrf, form=form)
+    return replace(visit, form=form)
 
 
 def require_token(visit: Visit, token: str) -> None:
@@ -190,8 +174,7 @@ def require_token(visit: Visit, token: str) -> None:
     Raises:
         NotPermitted: for all others.
     """
-    if not compare_digest(token.encode(), visit.csrf.encode()):
-        raise NotPermitted(visit.caller.name, "send this form", "Load the page again: its token is not this session's.")
+    visit.site.identities.require_csrf(visit.request.cookies[visit.site.cookie], token)
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -234,6 +217,11 @@ def to_sign_in(request: Request) -> Response:
 def note_refusal(request: Request, error: DiscreetError) -> None:
     """Notes what is refused for the line that is written about every request; its message may hold what was sent."""
     request.state.error = type(error).__name__
+
+
+def is_refusal(error: DiscreetError) -> bool:
+    """Tells whether a page shows an error beside its form; faults and limits have a page of their own."""
+    return status_of(error) < 500 and not isinstance(error, TooManyRequests)
 
 
 def refused(visit: Visit, error: DiscreetError) -> Response:

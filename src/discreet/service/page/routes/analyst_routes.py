@@ -10,14 +10,12 @@ from discreet.errors import DiscreetError, InternalError, InvalidParameter, TooM
 from discreet.noise.tokens import token
 from discreet.requests.question_requests import Ask
 from discreet.requests.verb_table import VERBS, Verb
-from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
-from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
-from discreet.service.page.request_forms import form_of, read_form
-from discreet.service.page.routes.verb_pages import draft, keep, whose
-from discreet.service.page.visit import PageRoute, Visit, note_refusal, to
+from discreet.service.page.request_forms import form_of
+from discreet.service.page.routes.verb_pages import draft, keep, perform_form, whose
+from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refusal, to
 
 FIRST = "0.1"
 """The epsilon that the form begins with."""
@@ -63,18 +61,12 @@ async def explain(visit: Visit) -> Response:
     found, error = None, None
     if visit.text("sql"):
         try:
-            found = await _performed(visit, VERBS["explain"])
+            _, found = await perform_form(visit, VERBS["explain"], epsilon=FIRST)
         except DiscreetError as refused:
-            if status_of(refused) >= 500 or isinstance(refused, TooManyRequests):
+            if not is_refusal(refused):
                 raise
             error = refused
     return visit.page("fragments/explanation.html", told=found, error=error, key=token(16))
-
-
-async def _performed(visit: Visit, verb: Verb) -> Document:
-    asked = read_form(verb.request, visit.form, usual={"epsilon": FIRST})
-    key = (visit.text("key") or token(16)) if verb.charges else None
-    return await visit.perform_verb(verb, asked, key)
 
 
 async def ask(visit: Visit) -> Response:
@@ -89,14 +81,14 @@ async def rehearse(visit: Visit) -> Response:
 
 async def _answered(visit: Visit, verb: Verb) -> Response:
     try:
-        document = await _performed(visit, verb)
+        asked, document = await perform_form(visit, verb, epsilon=FIRST)
     except DiscreetError as error:
         if not visit.partial or isinstance(error, InternalError):
             raise
         note_refusal(visit.request, error)
         status = 429 if isinstance(error, TooManyRequests) else 200
         return visit.page("fragments/outcome.html", status, outcome=None, error=error, key=token(16))
-    outcome = keep(visit, verb, {"sql": visit.text("sql")}, document)
+    outcome = keep(visit, verb, asked, document)
     if visit.partial:
         return visit.page("fragments/outcome.html", outcome=outcome, error=None, key=token(16))
     return _editor(visit, outcome)

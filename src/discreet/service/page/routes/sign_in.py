@@ -1,22 +1,33 @@
-"""Signing in and out: with a link that works once, or with a key; and the cookie that a browser gets for it.
+"""Signing in and out: with a link that works once, with a key, or by a provider of identities; and the cookies for it.
 
-Opening a link uses nothing up, so that a preview of it in a mail program does no harm: the page has a button.
+Opening a link uses nothing up, so that a preview of it in a mail program does no harm: the page has a button. Who signs
+in by a provider goes away with a ticket in a cookie, and comes back with the provider's word.
 """
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discreet.errors import InvalidParameter, NotAuthenticated, TooManyRequests
+from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable, TooManyRequests
+from discreet.service.api.error_responses import status_of
+from discreet.service.identity.openid import OpenIdSignIn
+from discreet.service.identity.rate_limits import network
+from discreet.service.owner.lane import Lane
 from discreet.service.page.visit import Site, Visit, note_refusal, read_body, rendered, to
 
 MOST_BODY = 4096
-_SECONDS = 12 * 3600
-"""How long a browser keeps the cookie; the session on the server decides."""
+AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
+_TICKET = "discreet-ticket"
+_SESSION_SECONDS, _TICKET_SECONDS = 12 * 3600, 600
+"""How long a browser keeps each cookie; the session on the server decides."""
+_AT_ONCE, _WAITING = 4, 64
+"""Requests to the provider, and browsers that wait for one; addresses take turns, and none is refused for failures."""
 
 FAILED = "That link or key does not work: it was used, has expired, or never did. Ask for another."
 
@@ -29,55 +40,102 @@ async def show_sign_in(site: Site, request: Request) -> Response:
 
 async def sign_in(site: Site, request: Request) -> Response:
     """Begins a session; whatever does not prove anybody is answered alike."""
-    address = request.client.host if request.client else ""
-    aim = "/"
+    aim, known, before = "/", site.identities, request.cookies.get(site.cookie)
     try:
         form = ImmutableMultiDict(parse_qsl((await read_body(request, MOST_BODY)).decode("utf-8", "replace")))
-        aim = local(form.get("next", "/"))
-        session = _session(site, form, request.cookies.get(site.cookie))
+        aim, token = local(form.get("next", "/")), form.get("token", "").strip()
+        if token:
+            session = known.sign_in(token, replaces=before)
+        else:
+            session = known.sign_in_with_key(form.get("key", "").strip(), replaces=before)
     except (NotAuthenticated, InvalidParameter):
-        note_refusal(request, NotAuthenticated())
-        try:
-            site.limits.note_failure(address)
-        except TooManyRequests as error:
-            return _failed(site, request, aim, str(error), 429)
-        return _failed(site, request, aim, FAILED, 401)
-    return give_session(to(aim), site, session)
-
-
-def give_session(response: Response, site: Site, session: str) -> Response:
-    """Puts a session into a browser: for the server only, and for requests of our own pages."""
-    response.set_cookie(
-        site.cookie,
-        session,
-        max_age=_SECONDS,
-        path="/",
-        secure=site.settings.secure,
-        httponly=True,
-        samesite="strict",
-    )
-    return response
-
-
-def _session(site: Site, form: ImmutableMultiDict[str, str], before: str | None) -> str:
-    token, key = form.get("token", "").strip(), form.get("key", "").strip()
-    if token:
-        return str(site.identities.sign_in(token, replaces=before))
-    return str(site.identities.sign_in_with_key(key, replaces=before))
-
-
-def _failed(site: Site, request: Request, aim: str, why: str, status: int) -> Response:
-    return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
+        return _refused(site, request, aim)
+    return _with_session(to(aim), site, session)
 
 
 async def sign_out(visit: Visit) -> Response:
     """Ends the session, on the server and in the browser."""
     visit.site.identities.sign_out(visit.request.cookies.get(visit.site.cookie, ""))
     response = to("/sign-in")
-    response.delete_cookie(
-        visit.site.cookie, path="/", secure=visit.site.settings.secure, httponly=True, samesite="strict"
-    )
+    response.delete_cookie(visit.site.cookie, **_session_cookie(visit.site))
     return response
+
+
+class ProviderSignIn:
+    """The two pages of signing in by a provider.
+
+    Args:
+        provider: who is asked, and what is believed.
+    """
+
+    def __init__(self, provider: OpenIdSignIn) -> None:
+        self._provider = provider
+        self._lane = Lane(slots=_AT_ONCE, waiting=_WAITING, per_caller=_WAITING // 4)
+
+    async def leave(self, site: Site, request: Request) -> Response:
+        """Sends a browser to the provider; its ticket goes along in a cookie that comes back from another site."""
+        try:
+            async with self._lane.slot(network(_address(request))):
+                departure = await asyncio.to_thread(self._provider.begin, f"{site.origin(request)}{BACK}")
+        except (TooManyRequests, ServiceUnavailable) as error:
+            return _failed(site, request, str(error), status_of(error))
+        response = to(departure.url)
+        response.set_cookie(_TICKET, departure.ticket, max_age=_TICKET_SECONDS, **_ticket_cookie(site))
+        return response
+
+    async def come_back(self, site: Site, request: Request) -> Response:
+        """Begins the session of who has come back; the page goes on by itself, since it was opened by another site."""
+        told, cookies = request.query_params, request.cookies
+        try:
+            async with self._lane.slot(network(_address(request))):
+                session = await asyncio.to_thread(
+                    self._provider.finish,
+                    ticket=cookies.get(_TICKET),
+                    state=told.get("state"),
+                    code=told.get("code"),
+                    replaces=cookies.get(site.cookie),
+                )
+        except NotAuthenticated:
+            return _refused(site, request)
+        except (TooManyRequests, ServiceUnavailable) as error:
+            return _failed(site, request, str(error), status_of(error))
+        response = _with_session(rendered(site, request, "signed_in.html"), site, session)
+        response.delete_cookie(_TICKET, **_ticket_cookie(site))
+        return response
+
+
+def _with_session(response: Response, site: Site, session: str) -> Response:
+    """Puts a session into a browser."""
+    response.set_cookie(site.cookie, session, max_age=_SESSION_SECONDS, **_session_cookie(site))
+    return response
+
+
+def _session_cookie(site: Site) -> dict[str, Any]:
+    """A cookie for the server only, and for requests of our own pages."""
+    return {"path": "/", "secure": site.settings.secure, "httponly": True, "samesite": "strict"}
+
+
+def _ticket_cookie(site: Site) -> dict[str, Any]:
+    """A cookie for the server only, which the browser sends when another site has sent it back."""
+    return {"path": AWAY, "secure": site.settings.secure, "httponly": True, "samesite": "lax"}
+
+
+def _refused(site: Site, request: Request, aim: str = "/") -> Response:
+    """Answers what proves nobody, and counts it."""
+    note_refusal(request, NotAuthenticated())
+    try:
+        site.limits.note_failure(_address(request))
+    except TooManyRequests as error:
+        return _failed(site, request, str(error), 429, aim)
+    return _failed(site, request, FAILED, 401, aim)
+
+
+def _failed(site: Site, request: Request, why: str, status: int, aim: str = "/") -> Response:
+    return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def local(aim: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError, InternalError, TooManyRequests
+from discreet.errors import DiscreetError, InternalError
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.error_responses import status_of
@@ -18,7 +18,7 @@ from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of
 from discreet.service.page.kept_answers import Kept
 from discreet.service.page.request_forms import form_of, label_of, read_form
-from discreet.service.page.visit import PageRoute, Visit, note_refusal
+from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refusal
 
 PLAN = "plan_"
 """What the name of a verb begins with that tells what another one would release and cost."""
@@ -66,28 +66,42 @@ class VerbPage:
         return await self._done(visit, self.plan)
 
     async def perform(self, visit: Visit) -> Response:
-        """Does it, and shows the result; the form's key makes sure that loading the page again is charged once."""
+        """Does it, and shows the result."""
         return await self._done(visit, self.verb)
 
     async def _done(self, visit: Visit, verb: Verb) -> Response:
-        key = (visit.text("key") or token(16)) if verb.charges else None
         try:
-            asked = read_form(verb.request, visit.form)
-            document = await visit.perform_verb(verb, asked, key)
+            asked, document = await perform_form(visit, verb)
         except DiscreetError as error:
-            if status_of(error) >= 500 or isinstance(error, TooManyRequests):
+            if not is_refusal(error):
                 raise
             note_refusal(visit.request, error)
             return self._page(visit, status=status_of(error), error=error)
         if verb is self.plan:
             return self._page(visit, price=outcome_of(document))
-        return self._page(visit, outcome=keep(visit, verb, asked.document(), document))
+        return self._page(visit, outcome=keep(visit, verb, asked, document))
 
     def _page(self, visit: Visit, *, status: int = 200, **shown: Any) -> Response:
         tables = visit.site.desk.tables(visit.caller)
         context: dict[str, Any] = {"outcome": None, "price": None, "error": None, **shown}
         fields = form_of(self.verb.request, visit.form)
         return visit.page("verb.html", status, page=self, fields=fields, **draft(visit, tables), **context)
+
+
+async def perform_form(visit: Visit, verb: Verb, **usual: str) -> tuple[Document, Document]:
+    """Has done what the form of a verb asks; the form's key makes sure that sending it again is charged once.
+
+    Args:
+        visit: who sends the form.
+        verb: what it is for.
+        usual: texts of fields that were left empty.
+
+    Returns:
+        What was asked, and the result.
+    """
+    asked = read_form(verb.request, visit.form, usual=usual)
+    key = (visit.text("key") or token(16)) if verb.charges else None
+    return asked.document(), await visit.perform_verb(verb, asked, key)
 
 
 def draft(visit: Visit, tables: list[Document]) -> dict[str, Any]:
