@@ -97,6 +97,12 @@ def table(records: Sequence[Record], *, caption: str) -> Html:
     return element("table", element("caption", caption), element("thead", head), element("tbody", *body))
 
 
+def error_bars(records: Sequence[Record], name: str) -> list[Html]:
+    """Returns the error bar of a released number in every row, on the scale of all of them."""
+    span = _span(records, name)
+    return [error_bar(*_scaled(record, name), span=span) for record in records]
+
+
 def error_bar(value: Number | None, low: Number, high: Number, *, span: tuple[float, float]) -> Html:
     """Returns a dot and its interval on a line, as a picture of a few words, in the colour of the text around it.
 

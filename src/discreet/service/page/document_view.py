@@ -1,4 +1,4 @@
-"""Results as pages show them: tables for rows, pairs of names and values for all else, and files to take away."""
+"""Results as pages show them: answers with error bars and a chart, all else as tables and pairs, and files to save."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from discreet.curator.asking.answer import Answer
+from discreet.measurement.program.execution import TOTAL
+from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.plan_documents import CHOICES
+from discreet.report import answers
+from discreet.report.charts import Spec
 from discreet.report.csv_text import csv_text
+from discreet.report.display import percent
+from discreet.report.html import Html
 from discreet.service.desk import Document
-from discreet.service.page.answer_view import MOST_ROWS, answer_view
 from discreet.service.page.request_forms import label_of
 
+MOST_ROWS = 500
+"""Of a table on a page; the file has all."""
+MOST_DRAWN = 60
+"""Rows of a chart: more are no picture."""
 _OWN = ("kind", "text", "event", "notes", "released", "receipt", "domain")
 """Fields that are shown elsewhere, or only in the file."""
 
@@ -74,9 +84,63 @@ class Outcome:
     rehearsed: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerView:
+    """What a template shows of an answer: cells are texts, those of numbers with their error bars."""
+
+    answer: Answer
+    headings: tuple[str, ...]
+    numbers: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, Html | None], ...], ...]
+    hidden: int
+    chart: Spec | None
+
+    @property
+    def confidence(self) -> str:
+        """How often intervals hold, in percent."""
+        return percent(self.answer.confidence)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What it cost, what remains, and what it is about."""
+        cost = "nothing: a stored answer, given again" if self.answer.replayed else str(self.answer.cost)
+        return {"Cost": cost, "Remaining": str(self.answer.remaining), "Intervals are about": self.answer.scope}
+
+
+def view_answer(document: Document) -> AnswerView:
+    """Returns what is shown of an answer's document.
+
+    Raises:
+        InvalidParameter: if it is none.
+    """
+    answer = ANSWER.read(document)
+    totals = answer.totals or (frozenset[str](),) * len(answer.records)
+    records = [record | dict.fromkeys(left, TOTAL) for record, left in zip(answer.records, totals, strict=True)]
+    shape, shown = answers.Shape.of(answer.columns), records[:MOST_ROWS]
+    drawn = len(records) * len(shape.numbers)
+    columns = [_column(shown, name, name in shape.numbers) for name in shape.names]
+    return AnswerView(
+        answer=answer,
+        headings=shape.names,
+        numbers=shape.numbers,
+        rows=tuple(zip(*columns, strict=True)),
+        hidden=len(records) - len(shown),
+        chart=_chart(answer, records) if 0 < drawn <= MOST_DRAWN else None,
+    )
+
+
+def _column(records: Sequence[answers.Record], name: str, is_number: bool) -> list[tuple[str, Html | None]]:
+    bars = answers.error_bars(records, name) if is_number else [None] * len(records)
+    return [(answers.cell(record, name), bar) for record, bar in zip(records, bars, strict=True)]
+
+
+def _chart(answer: Answer, records: Sequence[answers.Record]) -> Spec:
+    return answers.spec(records, remarks={name: str(found) for name, found in (answer.coverage or {}).items()})
+
+
 _VIEWS: Mapping[str, tuple[str, Any]] = {
-    "answer": ("fragments/answer.html", answer_view),
-    "answers": ("fragments/answers.html", lambda document: [answer_view(each) for each in document["answers"]]),
+    "answer": ("fragments/answer.html", view_answer),
+    "answers": ("fragments/answers.html", lambda document: [view_answer(each) for each in document["answers"]]),
     "choices": ("fragments/choices.html", CHOICES.read),
 }
 """Kinds of documents that are shown better than all others."""

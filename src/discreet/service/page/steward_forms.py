@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.errors import InvalidParameter
 from discreet.service.desk import Document
@@ -14,11 +14,11 @@ from discreet.service.page.visit import Visit
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
 _LARGEST_EPSILON = 10
-_DELTA_HINT = "Groups whose keys are not declared need a delta."
+_PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
+"""What a form says about each column, in the order of `DeclaredColumn`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredColumn:
+class DeclaredColumn(NamedTuple):
     """What a form says about one column; bounds and keys as they were typed."""
 
     name: str
@@ -27,6 +27,33 @@ class DeclaredColumn:
     high: str = ""
     keys: str = ""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def bounds(self) -> list[str | int | float]:
+        """Both ends: numbers, or days as they are written."""
+        return [self._end(self.low), self._end(self.high)]
+
+    def _end(self, text: str) -> str | int | float:
+        if self.type in ("date", "timestamp"):
+            return text
+        try:
+            return int(text) if self.type == "int" or text.lstrip("+-").isdigit() else float(text)
+        except ValueError:
+            raise InvalidParameter(f"bounds of {self.name}", text, "to be a number", "Write e.g. 0 and 120.") from None
+
+    @property
+    def listed(self) -> list[str | int | bool]:
+        """The keys, which stand on lines or have commas between them."""
+        texts = self.keys.splitlines() if "\n" in self.keys else self.keys.split(",")
+        return [self._key(text.strip()) for text in texts if text.strip()]
+
+    def _key(self, text: str) -> str | int | bool:
+        if self.type == "bool":
+            return text.lower() in ("true", "yes", "1")
+        try:
+            return int(text) if self.type == "int" else text
+        except ValueError:
+            raise InvalidParameter(f"keys of {self.name}", text, "to be whole numbers") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +90,8 @@ class Declaration:
     def _about_budget(self) -> tuple[str, ...]:
         if not self.amounts:
             return ("No budget: a new account needs one. Leave it empty only to share an account that exists.",)
-        told = [] if "delta" in self.amounts or "rho" in self.amounts else [f"No delta. {_DELTA_HINT}"]
+        enough = "delta" in self.amounts or "rho" in self.amounts
+        told = [] if enough else ["No delta. Groups whose keys are not declared need a delta."]
         try:
             large = float(self.amounts.get("epsilon", 0)) > _LARGEST_EPSILON
         except ValueError:
@@ -90,24 +118,20 @@ class Declaration:
         if not self.unit and not self.each_row:
             hint = "Choose the column of their ids, or say that each row is one person."
             raise InvalidParameter("unit", None, "to say whose rows these are", hint)
-        bounds = {c.name: [_end(c, c.low), _end(c, c.high)] for c in self.columns if c.low and c.high}
-        keys = {c.name: _keys(c) for c in self.columns if c.keys}
-        given: dict[str, Any] = {
-            "path": path,
-            "name": self.name,
-            "unit": self.unit or None,
-            "account": self.account or None,
-            "budget": dict(self.amounts) or None,
-            "types": {c.name: c.type for c in self.columns if c.type},
-            "bounds": bounds or None,
-            "keys": keys or None,
+        always = {"path": path, "name": self.name, "types": {c.name: c.type for c in self.columns}}
+        perhaps: dict[str, Any] = {
+            "unit": self.unit,
+            "account": self.account,
+            "budget": dict(self.amounts),
+            "bounds": {c.name: c.bounds for c in self.columns if c.low and c.high},
+            "keys": {c.name: c.listed for c in self.columns if c.keys},
             "max_groups": self.max_groups,
             "max_rows": self.max_rows,
-            "neighbours": self.neighbours or None,
-            "version": self.version or None,
-            "change": list(self.change) or None,
+            "neighbours": self.neighbours,
+            "version": self.version,
+            "change": list(self.change),
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return always | {name: value for name, value in perhaps.items() if value}
 
 
 def declaration(visit: Visit) -> Declaration:
@@ -116,61 +140,31 @@ def declaration(visit: Visit) -> Declaration:
     Raises:
         InvalidParameter: if a number is none, or a type is unknown.
     """
-    names = visit.form.getlist("column")
-    parts = {part: visit.form.getlist(f"column-{part}") for part in ("type", "low", "high", "keys")}
-    if any(len(values) != len(names) for values in parts.values()):
+    parts = [visit.form.getlist(part) for part in _PARTS]
+    if len({len(values) for values in parts}) > 1:
         raise InvalidParameter("form", "this one", "to describe every column", "Load the page again.")
-    described = zip(names, *(parts[part] for part in ("type", "low", "high", "keys")), strict=True)
-    columns = tuple(
-        DeclaredColumn(name=name, type=kind.strip(), low=low.strip(), high=high.strip(), keys=keys.strip())
-        for name, kind, low, high, keys in described
-    )
+    columns = [
+        DeclaredColumn(name, kind.strip(), low.strip(), high.strip(), keys.strip())
+        for name, kind, low, high, keys in zip(*parts, strict=True)
+    ]
     for column in columns:
         if column.type not in TYPES:
             raise InvalidParameter(f"type of {column.name}", column.type, f"to be one of {', '.join(TYPES)}")
-    unit = visit.form.get("unit", "")
+    each_row = visit.text("whose") == "row"
     return Declaration(
         source=visit.text("source"),
         name=visit.text("name"),
-        unit="" if visit.text("whose") == "row" else unit,
-        each_row=visit.text("whose") == "row",
+        unit="" if each_row else visit.form.get("unit", ""),
+        each_row=each_row,
         account=visit.text("account"),
         amounts={name: visit.text(name) for name in AMOUNTS if visit.text(name)},
         max_groups=read_count(visit.form, "max_groups", 1),
         max_rows=read_count(visit.form, "max_rows", 1),
         neighbours=visit.text("neighbours"),
         version=visit.text("version"),
-        columns=columns,
+        columns=tuple(columns),
         change=tuple(visit.form.getlist("seen")) if visit.text("change") else (),
     )
-
-
-def _end(column: DeclaredColumn, text: str) -> str | int | float:
-    """An end of bounds: a number, or a day as it is written."""
-    if column.type in ("date", "timestamp"):
-        return text
-    try:
-        return int(text) if column.type == "int" or text.lstrip("+-").isdigit() else float(text)
-    except ValueError:
-        raise InvalidParameter(f"bounds of {column.name}", text, "to be a number", "Write e.g. 0 and 120.") from None
-
-
-def _keys(column: DeclaredColumn) -> list[Any]:
-    """Keys, one a line or with commas between them."""
-    lines = column.keys.splitlines() if "\n" in column.keys else column.keys.split(",")
-    texts = [line.strip() for line in lines if line.strip()]
-    return [_key(column, text) for text in texts]
-
-
-def _key(column: DeclaredColumn, text: str) -> str | int | bool:
-    if column.type == "int":
-        try:
-            return int(text)
-        except ValueError:
-            raise InvalidParameter(f"keys of {column.name}", text, "to be whole numbers") from None
-    if column.type == "bool":
-        return text.lower() in ("true", "yes", "1")
-    return text
 
 
 def inspected(found: Document, source: str, name: str) -> Declaration:
@@ -178,14 +172,12 @@ def inspected(found: Document, source: str, name: str) -> Declaration:
 
     Bounds and keys are never taken from the data.
     """
-    columns = tuple(_proposed(column) for column in found.get("columns", ()))
-    return Declaration(
-        source=source, name=name, unit=str(found.get("unit") or ""), amounts={"epsilon": "1"}, columns=columns
-    )
+    unit, columns = str(found.get("unit") or ""), tuple(map(_proposed, found.get("columns", ())))
+    return Declaration(source=source, name=name, unit=unit, amounts={"epsilon": "1"}, columns=columns)
 
 
 def _proposed(column: Mapping[str, Any]) -> DeclaredColumn:
     low, high = column.get("bounds") or ("", "")
-    kind = str(column.get("type", "text"))
     remarks = tuple(map(str, column.get("remarks", ())))
-    return DeclaredColumn(name=str(column["name"]), type=kind, low=str(low), high=str(high), remarks=remarks)
+    kind = str(column.get("type", "text"))
+    return DeclaredColumn(str(column["name"]), kind, str(low), str(high), remarks=remarks)

@@ -34,7 +34,6 @@ from discreet.service.page.request_forms import in_words
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
 OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the book says."
-CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 _LOG = logging.getLogger("discreet.service.page")
 
 
@@ -164,17 +163,18 @@ async def _with_form(visit: Visit) -> Visit:
     except (UnicodeDecodeError, ValueError):
         raise InvalidParameter("form", "this one", "to be UTF-8 text", "Send it from the page.") from None
     form = ImmutableMultiDict(pairs)
-    require_token(visit, visit.request.headers.get(CSRF_HEADER) or form.get(CSRF_FIELD, ""))
+    require_token(visit, form)
     return replace(visit, form=form)
 
 
-def require_token(visit: Visit, token: str) -> None:
-    """Lets pass a form of this session's.
+def require_token(visit: Visit, form: Mapping[str, str]) -> None:
+    """Lets pass a form of this session's, which shows its token in a field, or in a header as htmx does.
 
     Raises:
         NotPermitted: for all others.
     """
-    visit.site.identities.require_csrf(visit.request.cookies[visit.site.cookie], token)
+    shown = visit.request.headers.get("x-csrf-token") or form.get("csrf", "")
+    visit.site.identities.require_csrf(visit.request.cookies[visit.site.cookie], shown)
 
 
 async def read_body(request: Request, most: int) -> bytes:

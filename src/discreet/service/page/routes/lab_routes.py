@@ -12,7 +12,7 @@ from discreet.report.finding import Finding
 from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
-from discreet.service.page.visit import PageRoute, Visit
+from discreet.service.page.visit import PageRoute, Visit, is_refusal
 
 
 async def show_attack(visit: Visit) -> Response:
@@ -28,7 +28,7 @@ async def attack(visit: Visit) -> Response:
             raise InvalidParameter("columns", "none", "to be what others may know", "Choose one or more.")
         found = await visit.perform(OPERATIONS["attack"], {"table": table, "columns": columns})
     except DiscreetError as error:
-        if status_of(error) >= 500:
+        if not is_refusal(error):
             raise
         return _attack_page(visit, table, columns, error=error)
     return _attack_page(visit, table, columns, found=found)

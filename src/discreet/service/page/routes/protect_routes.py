@@ -14,7 +14,7 @@ from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, listed, resolve, store_upload
 from discreet.service.page.steward_forms import TYPES, Declaration, declaration, inspected
 from discreet.service.page.uploaded_form import UploadedForm
-from discreet.service.page.visit import CSRF_FIELD, CSRF_HEADER, PageRoute, Visit, require_token, to
+from discreet.service.page.visit import PageRoute, Visit, is_refusal, require_token, to
 
 
 async def choose_file(visit: Visit) -> Response:
@@ -26,7 +26,7 @@ async def upload(visit: Visit) -> Response:
     """Takes a file, piece by piece, after the form's token was seen."""
     form = UploadedForm(visit.request)
     await form.begin()
-    require_token(visit, visit.request.headers.get(CSRF_HEADER) or form.fields.get(CSRF_FIELD, ""))
+    require_token(visit, form.fields)
     stored = await store_upload(form.filename or "", form.content(), visit.site.settings)
     return _to_declare(stored)
 
@@ -50,15 +50,16 @@ async def show_declaration(visit: Visit) -> Response:
 
 
 def _form(visit: Visit, source: FileSource, told: Declaration, found: Document, error: Any = None) -> Response:
-    context = {
-        "told": told,
-        "label": source.label,
-        "columns": [(column.name, column.name) for column in told.columns],
-        "types": TYPES,
-        "remarks": found.get("remarks", ()),
-        "error": error,
-    }
-    return visit.page("declare.html", 200 if error is None else status_of(error), **context)
+    return visit.page(
+        "declare.html",
+        200 if error is None else status_of(error),
+        told=told,
+        label=source.label,
+        columns=[(column.name, column.name) for column in told.columns],
+        types=TYPES,
+        remarks=found.get("remarks", ()),
+        error=error,
+    )
 
 
 async def declare(visit: Visit) -> Response:
@@ -70,6 +71,8 @@ async def declare(visit: Visit) -> Response:
     try:
         await visit.perform(OPERATIONS["protect"], told.arguments(str(source.path)))
     except DiscreetError as error:
+        if not is_refusal(error):
+            raise
         return _form(visit, source, told, {}, error)
     return visit.page("protected.html", name=told.name, account=told.account or told.name)
 
