@@ -1,19 +1,19 @@
-"""What is done to people and keys: one request and one handler for each action, which HTTP and the page share.
+"""What is done to people and keys: one request for each action, which HTTP and the page share; `Identities` do them.
 
-Whoever acts has the permission of the verb before its handler runs (see `Acts.perform`); on whom, and on whose keys,
+Whoever acts has the permission of the verb before it is done (see `Acts.perform`); on whom, and on whose keys,
 `Identities` decide. A secret is in one result only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from discreet.requests.argument_kinds import Arg, Kind
-from discreet.requests.request import Request
+from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import Document
@@ -21,7 +21,7 @@ from discreet.service.identity import AccessKey, Identities, Person
 from discreet.service.identity.access_keys import MOST_DAYS
 
 _ROLES = tuple(role.value for role in ServiceRole)
-Days = Arg(Kind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)
+_DAYS = Arg(Kind.COUNT, "Days until the key ends.", example="90", most=MOST_DAYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +46,10 @@ class MakePerson(OfPerson):
     role: Annotated[str, Arg(Kind.NAME, "What they are for the service.", choices=_ROLES, example="analyst")]
 
 
-def _make_person(identities: Identities, request: MakePerson, caller: Caller) -> Document:
-    return person_document(identities.make_person(caller, request.name, ServiceRole(request.role)))
-
-
 class DisablePerson(OfPerson):
     """Ends all that somebody has: keys, sessions, links; their name and history stay."""
 
     verb: ClassVar[str] = "disable_person"
-
-
-def _disable_person(identities: Identities, request: DisablePerson, caller: Caller) -> Document:
-    identities.disable_person(caller, request.name)
-    return next(person_document(each) for each in identities.people(caller) if each.name == request.name)
 
 
 class EnablePerson(OfPerson):
@@ -67,19 +58,10 @@ class EnablePerson(OfPerson):
     verb: ClassVar[str] = "enable_person"
 
 
-def _enable_person(identities: Identities, request: EnablePerson, caller: Caller) -> Document:
-    identities.enable_person(caller, request.name)
-    return {}
-
-
 class MakeLink(OfPerson):
     """Makes a sign-in link for somebody, which works once."""
 
     verb: ClassVar[str] = "make_link"
-
-
-def _make_link(identities: Identities, request: MakeLink, caller: Caller) -> Document:
-    return {"token": identities.make_link(caller, request.name)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +71,8 @@ class MakeKey(OfPerson):
     verb: ClassVar[str] = "make_key"
     tables: Annotated[tuple[str, ...] | None, Arg(Kind.NAMES, "Which tables it is for; all unless given.")] = None
     project: Annotated[str, Arg(Kind.NAME, "Whose cap its questions count against; none unless given.")] = ""
-    expires_days: Annotated[int, Days] = 90
+    expires_days: Annotated[int, _DAYS] = 90
     note: Annotated[str, Arg(Kind.NAME, "What it is for.")] = ""
-
-
-def _make_key(identities: Identities, request: MakeKey, caller: Caller) -> Document:
-    tables, project, days, note = request.tables, request.project, request.expires_days, request.note
-    made = identities.make_key(caller, request.name, tables=tables, project=project, expires_days=days, note=note)
-    return dict(zip(("id", "key"), made, strict=True))
 
 
 class RevokeKey(OfKey):
@@ -105,27 +81,24 @@ class RevokeKey(OfKey):
     verb: ClassVar[str] = "revoke_key"
 
 
-def _revoke_key(identities: Identities, request: RevokeKey, caller: Caller) -> Document:
-    identities.revoke_key(caller, request.key)
-    return {"keys": [key_document(each) for each in identities.keys(caller) if each.id == request.key]}
-
-
 @dataclass(frozen=True, kw_only=True)
 class RotateKey(OfKey):
     """Replaces a key by a new one of the same person and scope, which is shown this once."""
 
     verb: ClassVar[str] = "rotate_key"
-    expires_days: Annotated[int | None, Days] = None
+    expires_days: Annotated[int | None, _DAYS] = None
 
 
-def _rotate_key(identities: Identities, request: RotateKey, caller: Caller) -> Document:
-    made = identities.rotate_key(caller, request.key, expires_days=request.expires_days)
-    return dict(zip(("id", "key"), made, strict=True))
+def perform(identities: Identities, request: Request[Document], caller: Caller) -> Document:
+    """Has `Identities` do what is asked: the method has the name of the verb, and its arguments."""
+    given = {each.name: getattr(request, each.name) for each in arguments(type(request))}
+    done = getattr(identities, request.verb)(caller, **given)
+    return _WRITTEN[PEOPLE_VERBS[request.verb].document](done)
 
 
 def _verb(request: type[Request[Document]], document: str, http: str, permission: Permission) -> Verb:
     faces = frozenset({"page", "http"} if http else {"page"})
-    return Verb(request, f"{__name__}:_{request.verb}", document, permission, Queue.LEDGER, faces=faces, http=http)
+    return Verb(request, f"{__name__}:perform", document, permission, Queue.LEDGER, faces=faces, http=http)
 
 
 PEOPLE_VERBS: Mapping[str, Verb] = MappingProxyType(
@@ -157,6 +130,16 @@ def key_document(key: AccessKey) -> Document:
     tables = None if key.tables is None else sorted(key.tables)
     moments = {name: _moment(getattr(key, name)) for name in ("created", "expires", "revoked")}
     return {**plain, "tables": tables, **moments}
+
+
+_WRITTEN: Mapping[str, Callable[[Any], Document]] = {
+    "person": person_document,
+    "keys": lambda key: {"keys": [key_document(key)]},
+    "new key": lambda made: {"id": made[0], "key": made[1]},
+    "link": lambda token: {"token": token},
+    "nothing": lambda _: {},
+}
+"""What is told of a result, by the kind of its document."""
 
 
 def _moment(seconds: float | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Routes for what a caller may see: tables, people, keys, and of the ledger budgets, history, certificates, its head."""
+"""Routes for what a caller may see: tables, people, keys, and of the ledger budgets, history, certificates, head."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from discreet.errors import UnknownTable
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
 from discreet.service.acts.people_acts import key_document, person_document
@@ -40,10 +39,7 @@ async def list_tables(call: Looking) -> Response:
 @router.get("/tables/{name}", responses=result(TableModel), tags=["questions"])
 async def get_table(name: str, call: Looking) -> Response:
     """The public facts about one table."""
-    known = {each["name"]: each for each in call.offices.desk.tables(call.caller)}
-    if name not in known:
-        raise UnknownTable(name, known)
-    return json_response(known[name])
+    return json_response(call.offices.table(call.caller, name))
 
 
 @router.get("/budget", responses=result(BudgetsModel), tags=["ledger"])

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discreet.errors import InternalError, NotAuthenticated
+from discreet.errors import InternalError, NotAuthenticated, UnknownTable
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
 from discreet.requests.verb_table import VERBS
@@ -23,7 +23,7 @@ from discreet.service.acts import PEOPLE_VERBS, Acts
 from discreet.service.api.exact_json import ExactRequest
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
-from discreet.service.desk import Desk
+from discreet.service.desk import Desk, Document
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
 
@@ -70,6 +70,17 @@ class Offices:
     acts: Acts
     limits: RateLimits
     settings: Settings
+
+    def table(self, caller: Caller, name: str) -> Document:
+        """Returns the public facts about a table that a caller may see.
+
+        Raises:
+            UnknownTable: for all others, as if there were none.
+        """
+        known = {each["name"]: each for each in self.desk.tables(caller)}
+        if name not in known:
+            raise UnknownTable(name, known)
+        return known[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
@@ -44,7 +45,7 @@ class Identities:
     >>> key_id, text = identities.make_key(identities.local, "ana", ServiceRole.ANALYST, tables=["visits"])
     >>> identities.authenticate_key(text).name
     'ana'
-    >>> identities.revoke_key(identities.local, key_id)
+    >>> _ = identities.revoke_key(identities.local, key_id)
     >>> identities.authenticate_key(text)
     Traceback (most recent call last):
     discreet.errors.NotAuthenticated: A valid key or session is needed. Sign in again, or ask a steward for a key.
@@ -205,18 +206,17 @@ class Identities:
         row = self.database.row("SELECT role FROM people WHERE name = ?", name)
         return None if row is None else ServiceRole(row["role"])
 
-    def make_person(self, by: Caller, name: str, role: ServiceRole) -> Person:
+    def make_person(self, by: Caller, name: str, role: ServiceRole | str) -> Person:
         """Makes somebody known; they can do nothing before they have a key or a link.
 
         Raises:
             NotPermitted: if `by` may not make that role.
             InvalidParameter: if the name is taken, reserved or none.
         """
-        called = people.checked(name, role)
-        people.require_managing(by, "", role, "make somebody")
-        _require_new(called, self.database.rows("SELECT name FROM people"))
-        self._record("make person", by=by.name, about=called, role=role)
-        made = Person(name=called, role=role, created=self.clock())
+        made = Person(name=people.checked(name, ServiceRole(role)), role=ServiceRole(role), created=self.clock())
+        people.require_managing(by, "", made.role, "make somebody")
+        _require_new(made.name, self.database.rows("SELECT name FROM people"))
+        self._record("make person", by=by.name, about=made.name, role=made.role)
         with self.database.acting() as connection:
             self._insert(connection, made)
         return made
@@ -229,8 +229,11 @@ class Identities:
         except sqlite3.IntegrityError:  # somebody else was faster
             raise InvalidParameter("name", person.name, "not to be taken", "Choose another name.") from None
 
-    def disable_person(self, by: Caller, name: str) -> None:
+    def disable_person(self, by: Caller, name: str) -> Person:
         """Ends all that somebody has: keys, sessions, links; their name and history stay.
+
+        Returns:
+            The person, who is disabled.
 
         Raises:
             NotPermitted: if `by` may not manage them, or it is the owner.
@@ -245,6 +248,7 @@ class Identities:
             connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
             connection.execute("DELETE FROM links WHERE person = ?", (name,))
         self._record("disable person", by=by.name, about=name)
+        return replace(person, disabled=person.disabled or now)
 
     def enable_person(self, by: Caller, name: str) -> None:
         """Lets somebody in again, with keys and links to be made anew."""
@@ -325,23 +329,31 @@ class Identities:
             access_keys.insert(connection, text, salt, person=name, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
-    def revoke_key(self, by: Caller, key_id: str) -> None:
+    def revoke_key(self, by: Caller, key: str) -> AccessKey:
         """Ends a key at once, for whoever uses it now as well.
+
+        Args:
+            by: whoever manages the person, or the person.
+            key: its public id.
+
+        Returns:
+            What may be told about it.
 
         Raises:
             NotPermitted: if `by` may not, or there is no such key.
         """
-        key = self._key(by, key_id, "revoke this key")
+        found, now = self._key(by, key, "revoke this key"), self.clock()
         with self.database.acting() as connection:
-            access_keys.revoke(connection, key.id, self.clock())
-        self._record("revoke key", by=by.name, about=key.person, key=key.id)
+            access_keys.revoke(connection, found.id, now)
+        self._record("revoke key", by=by.name, about=found.person, key=found.id)
+        return replace(found, revoked=found.revoked or now)
 
-    def rotate_key(self, by: Caller, key_id: str, *, expires_days: int | None = None) -> tuple[str, str]:
+    def rotate_key(self, by: Caller, key: str, *, expires_days: int | None = None) -> tuple[str, str]:
         """Replaces a key by one of the same person and scope, and ends it at once; caps and history are the person's.
 
         Args:
             by: whoever manages the person, or the person.
-            key_id: of a key in use.
+            key: the public id of one in use.
             expires_days: until the new one ends, for those who manage keys; None for when the old one would have.
 
         Returns:
@@ -351,19 +363,19 @@ class Identities:
             NotPermitted: if `by` may not, or there is no such key.
             InvalidParameter: if the key has ended.
         """
-        key, now = self._key(by, key_id, "rotate this key"), self.clock()
-        if access_keys.find_by_id(self.database, key.id, now) is None:
-            raise InvalidParameter("key", key.id, "to be in use", "Make a new key.")
+        found, now = self._key(by, key, "rotate this key"), self.clock()
+        if access_keys.find_by_id(self.database, found.id, now) is None:
+            raise InvalidParameter("key", found.id, "to be in use", "Make a new key.")
         if expires_days is not None:
             by.require(Permission.MANAGE_PEOPLE)
-        expires = key.expires if expires_days is None else access_keys.expiry(expires_days, now)
-        text = access_keys.new_text(access_keys.next_id(key.id))
-        self._record("rotate key", by=by.name, about=key.person, key=key.id)
-        scope = Scope(tables=key.tables, project=key.project, note=key.note)
-        salt = scram.salt_for(key.person, self._salts)
+        expires = found.expires if expires_days is None else access_keys.expiry(expires_days, now)
+        text = access_keys.new_text(access_keys.next_id(found.id))
+        self._record("rotate key", by=by.name, about=found.person, key=found.id)
+        scope = Scope(tables=found.tables, project=found.project, note=found.note)
+        salt = scram.salt_for(found.person, self._salts)
         with self.database.acting() as connection:
-            access_keys.revoke(connection, key.id, now)
-            access_keys.insert(connection, text, salt, person=key.person, scope=scope, now=now, expires=expires)
+            access_keys.revoke(connection, found.id, now)
+            access_keys.insert(connection, text, salt, person=found.person, scope=scope, now=now, expires=expires)
         return access_keys.id_of(text), text
 
     def _key(self, by: Caller, key_id: str, act: str) -> AccessKey:

@@ -206,6 +206,11 @@ def to(place: str) -> Response:
     return RedirectResponse(place, 303)
 
 
+def attachment(text: str, kind: str, name: str) -> Response:
+    """Returns a file that the browser saves, and never shows as a page of ours."""
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
 def to_sign_in(request: Request) -> Response:
     """Sends somebody who is not signed in to where they can; htmx follows its own header only."""
     if request.headers.get("hx-request") == "true":

@@ -6,21 +6,18 @@ import json
 
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError, InternalError, InvalidParameter, TooManyRequests, UnknownTable
+from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import token
-from discreet.requests.question_requests import Ask
-from discreet.requests.verb_table import VERBS, Verb
+from discreet.requests.verb_table import VERBS
 from discreet.service.caller import Permission
-from discreet.service.page.document_view import Outcome, outcome_of, tables_of
+from discreet.service.page.document_view import outcome_of, tables_of
 from discreet.service.page.kept_answers import Kept
-from discreet.service.page.request_forms import form_of
-from discreet.service.page.routes.verb_pages import draft, keep, perform_form, whose
-from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refusal, to
+from discreet.service.page.routes.verb_pages import VerbPage, perform_form, whose
+from discreet.service.page.visit import PageRoute, Visit, attachment, is_refusal, to
 
-FIRST = "0.1"
-"""The epsilon that the form begins with."""
-
-MOST_DRAFT = 20_000  # characters of a question
+FIRST = {"epsilon": "0.1"}
+"""What the form begins with."""
+EDITOR = VerbPage(VERBS["ask"], template="ask.html", usual=FIRST)
 
 
 async def start(visit: Visit) -> Response:
@@ -37,23 +34,7 @@ async def tables(visit: Visit) -> Response:
 
 async def table(visit: Visit) -> Response:
     """Shows one table."""
-    name = visit.request.path_params["name"]
-    known = visit.site.desk.tables(visit.caller)
-    found = next((one for one in known if one["name"] == name), None)
-    if found is None:
-        raise UnknownTable(name, [one["name"] for one in known])
-    return visit.page("table.html", table=found)
-
-
-async def editor(visit: Visit) -> Response:
-    """Shows the form in which questions are written."""
-    return _editor(visit, None, sql=visit.asked("sql")[:MOST_DRAFT])
-
-
-def _editor(visit: Visit, outcome: Outcome | None, **usual: str) -> Response:
-    tables = visit.site.desk.tables(visit.caller)
-    fields = form_of(Ask, visit.form, epsilon=FIRST, **usual)
-    return visit.page("ask.html", tables=tables, fields=fields, outcome=outcome, **draft(visit, tables))
+    return visit.page("table.html", table=visit.site.table(visit.caller, visit.request.path_params["name"]))
 
 
 async def explain(visit: Visit) -> Response:
@@ -61,37 +42,12 @@ async def explain(visit: Visit) -> Response:
     found, error = None, None
     if visit.text("sql"):
         try:
-            _, found = await perform_form(visit, VERBS["explain"], epsilon=FIRST)
+            _, found = await perform_form(visit, VERBS["explain"], FIRST)
         except DiscreetError as refused:
             if not is_refusal(refused):
                 raise
             error = refused
     return visit.page("fragments/explanation.html", told=found, error=error, key=token(16))
-
-
-async def ask(visit: Visit) -> Response:
-    """Asks, and shows the answer."""
-    return await _answered(visit, VERBS["ask"])
-
-
-async def rehearse(visit: Visit) -> Response:
-    """Shows what an answer would look like, on synthetic rows."""
-    return await _answered(visit, VERBS["rehearse"])
-
-
-async def _answered(visit: Visit, verb: Verb) -> Response:
-    try:
-        asked, document = await perform_form(visit, verb, epsilon=FIRST)
-    except DiscreetError as error:
-        if not visit.partial or isinstance(error, InternalError):
-            raise
-        note_refusal(visit.request, error)
-        status = 429 if isinstance(error, TooManyRequests) else 200
-        return visit.page("fragments/outcome.html", status, outcome=None, error=error, key=token(16))
-    outcome = keep(visit, verb, asked, document)
-    if visit.partial:
-        return visit.page("fragments/outcome.html", outcome=outcome, error=None, key=token(16))
-    return _editor(visit, outcome)
 
 
 def _kept(visit: Visit) -> Kept:
@@ -125,21 +81,14 @@ async def export_json(visit: Visit) -> Response:
     return attachment(text, "application/json", "answer.json")
 
 
-def attachment(text: str, kind: str, name: str) -> Response:
-    """Returns a file that the browser saves, and never shows as a page of ours."""
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type=kind, headers=headers)
-
-
 _ANSWER = "/answers/{number:int}"
 ROUTES = (
     PageRoute(method="GET", path="/", permission=Permission.SEE_TABLES, handler=start),
     PageRoute(method="GET", path="/tables", permission=Permission.SEE_TABLES, handler=tables),
     PageRoute(method="GET", path="/tables/{name}", permission=Permission.SEE_TABLES, handler=table),
-    PageRoute(method="GET", path="/ask", permission=Permission.ASK, handler=editor, verbs=("ask",)),
+    *EDITOR.routes,
+    EDITOR.route("/rehearse", VERBS["rehearse"]),
     PageRoute(method="POST", path="/explain", permission=Permission.PLAN, handler=explain, verbs=("explain",)),
-    PageRoute(method="POST", path="/ask", permission=Permission.ASK, handler=ask, verbs=("ask",)),
-    PageRoute(method="POST", path="/rehearse", permission=Permission.PLAN, handler=rehearse, verbs=("rehearse",)),
     PageRoute(method="GET", path=_ANSWER, permission=Permission.ASK, handler=kept_answer),
     PageRoute(method="GET", path=f"{_ANSWER}.csv", permission=Permission.ASK, handler=export_csv),
     PageRoute(method="GET", path=f"{_ANSWER}/{{place:int}}.csv", permission=Permission.ASK, handler=export_csv),

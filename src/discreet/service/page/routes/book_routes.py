@@ -19,8 +19,7 @@ from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Document
 from discreet.service.page.request_forms import Field, form_of, label_of, read_form
-from discreet.service.page.routes.analyst_routes import attachment
-from discreet.service.page.visit import PageRoute, Visit, to
+from discreet.service.page.visit import PageRoute, Visit, attachment, to
 
 ON_A_PAGE = 50
 LATEST = 10

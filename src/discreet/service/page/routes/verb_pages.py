@@ -1,10 +1,10 @@
-"""Pages of verbs that have none of their own: each is a form made of its request, and its result below it."""
+"""Pages of verbs: each is a form made of its request, and its result below it; the editor has a look of its own."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.responses import Response
@@ -22,14 +22,24 @@ from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refus
 
 PLAN = "plan_"
 """What the name of a verb begins with that tells what another one would release and cost."""
+MOST_DRAFT = 20_000  # characters of a question in an address
 
 
 @dataclass(frozen=True, slots=True)
 class VerbPage:
-    """The page of a verb; with the verb that tells its price, if there is one, which is then shown first."""
+    """The page of a verb.
+
+    Attributes:
+        verb: what it is for.
+        plan: the verb that tells its price, if there is one, which is then shown first.
+        template: what shows it.
+        usual: texts of fields that are left empty.
+    """
 
     verb: Verb
     plan: Verb | None = None
+    template: str = "verb.html"
+    usual: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -45,56 +55,54 @@ class VerbPage:
     def routes(self) -> tuple[PageRoute, ...]:
         """The routes of the page."""
         own, needs = (self.verb.name,), self.verb.permission
-        routes = (
-            PageRoute(method="GET", path=self.path, permission=needs, handler=self.show, verbs=own),
-            PageRoute(method="POST", path=self.path, permission=needs, handler=self.perform, verbs=own),
-        )
-        if self.plan is None:
-            return routes
-        path, plan = f"{self.path}/price", self.plan
-        priced = PageRoute(method="POST", path=path, permission=plan.permission, handler=self.price, verbs=(plan.name,))
-        return (*routes, priced)
+        shown = PageRoute(method="GET", path=self.path, permission=needs, handler=self.show, verbs=own)
+        price = () if self.plan is None else (self.route(f"{self.path}/price", self.plan),)
+        return (shown, self.route(self.path, self.verb), *price)
+
+    def route(self, path: str, verb: Verb) -> PageRoute:
+        """Returns the route of a verb that is done with the form of this page, which shows the result."""
+
+        async def done(visit: Visit) -> Response:
+            return await self._done(visit, verb)
+
+        return PageRoute(method="POST", path=path, permission=verb.permission, handler=done, verbs=(verb.name,))
 
     async def show(self, visit: Visit) -> Response:
         """Shows the form."""
         return self._page(visit)
 
-    async def price(self, visit: Visit) -> Response:
-        """Shows what it would release and cost, beside the form as it was sent."""
-        if self.plan is None:
-            raise InternalError("Only a verb with a plan has a price.")
-        return await self._done(visit, self.plan)
-
-    async def perform(self, visit: Visit) -> Response:
-        """Does it, and shows the result."""
-        return await self._done(visit, self.verb)
-
     async def _done(self, visit: Visit, verb: Verb) -> Response:
         try:
-            asked, document = await perform_form(visit, verb)
+            asked, document = await perform_form(visit, verb, self.usual)
         except DiscreetError as error:
-            if not is_refusal(error):
+            if isinstance(error, InternalError) or not (visit.partial or is_refusal(error)):
                 raise
             note_refusal(visit.request, error)
-            return self._page(visit, status=status_of(error), error=error)
+            return self._page(visit, status_of(error), error=error)
         if verb is self.plan:
             return self._page(visit, price=outcome_of(document))
         return self._page(visit, outcome=keep(visit, verb, asked, document))
 
-    def _page(self, visit: Visit, *, status: int = 200, **shown: Any) -> Response:
-        tables = visit.site.desk.tables(visit.caller)
-        context: dict[str, Any] = {"outcome": None, "price": None, "error": None, **shown}
-        fields = form_of(self.verb.request, visit.form)
-        return visit.page("verb.html", status, page=self, fields=fields, **draft(visit, tables), **context)
+    def _page(self, visit: Visit, status: int = 200, **shown: Any) -> Response:
+        """The form as it was sent, and its result or what is wrong; htmx gets only these, and no status but 429."""
+        context = {"outcome": None, "price": None, "error": None, "key": token(16), **shown}
+        if visit.partial:
+            return visit.page("fragments/outcome.html", status if status == 429 else 200, **context)
+        tables, usual = visit.site.desk.tables(visit.caller), {**self.usual, "sql": visit.asked("sql")[:MOST_DRAFT]}
+        return visit.page(
+            self.template,
+            status,
+            page=self,
+            fields=form_of(self.verb.request, visit.form, **usual),
+            tables=tables,
+            schema={one["name"]: [{"name": c["name"], "type": c["type"]} for c in one["columns"]] for one in tables},
+            project=visit.caller.project or visit.text("project"),
+            **context,
+        )
 
 
-async def perform_form(visit: Visit, verb: Verb, **usual: str) -> tuple[Document, Document]:
+async def perform_form(visit: Visit, verb: Verb, usual: Mapping[str, str]) -> tuple[Document, Document]:
     """Has done what the form of a verb asks; the form's key makes sure that sending it again is charged once.
-
-    Args:
-        visit: who sends the form.
-        verb: what it is for.
-        usual: texts of fields that were left empty.
 
     Returns:
         What was asked, and the result.
@@ -102,15 +110,6 @@ async def perform_form(visit: Visit, verb: Verb, **usual: str) -> tuple[Document
     asked = read_form(verb.request, visit.form, usual=usual)
     key = (visit.text("key") or token(16)) if verb.charges else None
     return asked.document(), await visit.perform_verb(verb, asked, key)
-
-
-def draft(visit: Visit, tables: list[Document]) -> dict[str, Any]:
-    """Returns what every form of a verb has: what the editor knows of tables, the project, and a new key."""
-    return {
-        "schema": {one["name"]: [{"name": c["name"], "type": c["type"]} for c in one["columns"]] for one in tables},
-        "project": visit.caller.project or visit.text("project"),
-        "key": token(16),
-    }
 
 
 def keep(visit: Visit, verb: Verb, asked: Document, document: Document) -> Outcome:
