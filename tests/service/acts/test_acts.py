@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -22,8 +22,18 @@ from discreet.errors import (
 )
 from discreet.ledger import Book, Head, Role
 from discreet.privacy import Budget, Neighbours, Unit, events
-from discreet.requests.verb_table import VERBS
-from discreet.service.acts import Acts, book_acts, recorder
+from discreet.requests.request import Request
+from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
+from discreet.service.acts import PEOPLE_VERBS, Acts, book_acts, recorder
+from discreet.service.acts.people_acts import (
+    DisablePerson,
+    EnablePerson,
+    MakeKey,
+    MakeLink,
+    MakePerson,
+    RevokeKey,
+    RotateKey,
+)
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.identity import Identities
 from tests.ledger.books import tamper
@@ -145,6 +155,53 @@ def test_what_shows_the_whole_ledger_is_not_done_for_everybody(clinic: Clinic) -
         for caller in (clinic.ana, clinic.sam):
             with pytest.raises(InternalError):
                 clinic.acts.perform(caller, VERBS[verb].request.read(given))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadHead(Request[str]):
+    """Tell the head of the ledger, for which the ledger by itself asks nobody's role."""
+
+    verb: ClassVar[str] = "read_head"
+
+
+def read_head(book: Book, _: ReadHead, __: Any) -> str:
+    return str(book.head())
+
+
+def test_a_verb_needs_its_permission_and_a_whole_key(clinic: Clinic) -> None:
+    """The service asks by itself, before the ledger does: not every handler meets a check of the ledger's."""
+    verb = Verb(ReadHead, f"{__name__}:read_head", "", Permission.VERIFY, Queue.LEDGER)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(book_acts, "VERBS", {**VERBS, verb.name: verb})
+        for caller in (clinic.owner, clinic.sam, clinic.eve):
+            assert clinic.acts.perform(caller, ReadHead())["value"] == str(clinic.book.head())
+        with pytest.raises(NotPermitted, match="verify the ledger"):
+            clinic.acts.perform(clinic.ana, ReadHead())
+        for narrow in (replace(clinic.eve, tables=frozenset({"visits"})), replace(clinic.eve, project="x")):
+            with pytest.raises(NotPermitted, match="some tables or one project"):
+                clinic.acts.perform(narrow, ReadHead())
+
+
+def test_people_and_keys_need_their_permission(clinic: Clinic) -> None:
+    """Analysts and auditors act on their own key alone, and rotate it; a steward on those of analysts and auditors."""
+    requests: list[Request[Any]] = [MakePerson.of(name="zoe", role="analyst"), MakeKey.of(name="ben")]
+    requests += [kind.of(name="ben") for kind in (DisablePerson, EnablePerson, MakeLink)]
+    requests += [kind.of(key=clinic.ben.credential) for kind in (RevokeKey, RotateKey)]
+    assert {request.verb for request in requests} == set(PEOPLE_VERBS)
+    head = clinic.book.head()
+    for caller in (clinic.ana, clinic.eve):
+        for request in requests:
+            with pytest.raises(NotPermitted) as error:
+                clinic.acts.perform(caller, request)
+            told = "rotate this key" if request.verb == "rotate_key" else "manage people and keys"
+            assert error.value.act == told, request.verb
+    for role in ("steward", "owner"):
+        with pytest.raises((NotPermitted, InvalidParameter)):
+            clinic.acts.perform(clinic.sam, MakePerson.of(name="zoe", role=role))
+    assert clinic.book.head() == head
+    made = clinic.acts.perform(clinic.ana, RotateKey.of(key=clinic.ana.credential))
+    assert clinic.identities.authenticate_key(made["key"]).name == "ana"
+    assert [clinic.acts.perform(clinic.sam, request) for request in requests[1:3]]
 
 
 def test_stewards_make_no_stewards_and_change_none(clinic: Clinic) -> None:

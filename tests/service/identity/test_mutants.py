@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import inspect
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import random_bytes
-from discreet.service.acts import book_acts
+from discreet.service.acts import Acts, book_acts
 from discreet.service.identity import (
     access_keys,
     browser_sessions,
@@ -86,6 +88,15 @@ def taken_by_anybody(self: _Pending, _ticket: object, state: object) -> Any:
             del self._kept[ticket]
             return attempt
     raise NotAuthenticated
+
+
+def without(function: Any, line: str) -> Any:
+    """A function of a class in which one line does nothing."""
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(line) == 1
+    made: dict[str, Any] = {}
+    exec(source.replace(line, "None"), function.__globals__, made)
+    return made[function.__name__]
 
 
 HONEST_TAKE = browser_sessions.take_link
@@ -267,6 +278,30 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
         "_sees",
         lambda *_: True,
         clinic(test_acts.test_others_entries_are_as_if_there_were_none),
+    ),
+    "verbs of the ledger ask for no permission": (
+        Acts,
+        "perform",
+        without(Acts.perform, "caller.require(verb.permission)"),
+        clinic(test_acts.test_a_verb_needs_its_permission_and_a_whole_key),
+    ),
+    "actions on people ask for no permission": (
+        Acts,
+        "perform",
+        without(Acts.perform, "caller.require(verb.permission)"),
+        clinic(test_acts.test_people_and_keys_need_their_permission),
+    ),
+    "keys for some tables change the whole ledger": (
+        Acts,
+        "perform",
+        without(Acts.perform, "require_whole(caller, verb.name)"),
+        clinic(test_acts.test_a_verb_needs_its_permission_and_a_whole_key),
+    ),
+    "stewards appoint stewards": (
+        Acts,
+        "perform",
+        without(Acts.perform, "self._check(caller, request)"),
+        clinic(test_acts.test_stewards_make_no_stewards_and_change_none),
     ),
     "accounts without analysts answer everybody": (
         book_acts,
