@@ -66,10 +66,10 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         "project": content.get("project", ""),
         "unit": {"text": str(account.unit), **write_unit(account.unit)},
         "relation": account.neighbours.value,
-        "event": _parsed(content["event"]),
+        "event": json.loads(content["event"]),
         "cost": write_loss_text(cost),
         "guarantee": guarantee(cost, account),
-        "question": _parsed(content["question"]),
+        "question": json.loads(content["question"]),
         "sql": content.get("sql"),
         "accounts_charged": content["joined"],
         "sequence": entry.sequence,
@@ -85,7 +85,3 @@ def _outcome(outcome: Entry) -> Document:
     """How a charge ended; of an answer, the digest of the bytes that were kept."""
     told: Document = {"entry": outcome.kind, "sequence": outcome.sequence, "hash": outcome.hash}
     return {**told, "digest": outcome.content["digest"]} if outcome.kind == "answer" else told
-
-
-def _parsed(text: str) -> object:
-    return json.loads(text)

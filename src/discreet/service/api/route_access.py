@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Header
 from fastapi.routing import APIRoute
@@ -30,14 +30,8 @@ from discreet.service.settings import Settings
 LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """What a route needs.
-
-    Attributes:
-        permission: of the caller's role.
-        charges: whether it may spend: then it counts as one of the day's questions.
-    """
+class Need(NamedTuple):
+    """What a route needs: a permission, and whether it may spend, so that it counts as one of the day's questions."""
 
     permission: Permission
     charges: bool = False
@@ -48,15 +42,15 @@ OWN_ROUTES: Mapping[str, str] = {"budget": "list_budgets", "history": "get_histo
 
 NEEDS: Mapping[str, Need] = {
     **{
-        OWN_ROUTES.get(verb.name, verb.name): Need(permission=verb.permission, charges=verb.charges)
+        OWN_ROUTES.get(verb.name, verb.name): Need(verb.permission, verb.charges)
         for verb in (*VERBS.values(), *PEOPLE_VERBS.values())
         if "http" in verb.faces
     },
-    **dict.fromkeys(("list_tables", "get_table"), Need(permission=Permission.SEE_TABLES)),
-    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), Need(permission=Permission.SEE_OWN)),
-    **dict.fromkeys(("get_certificate", "list_keys"), Need(permission=Permission.SEE_OWN)),
-    "get_anchor": Need(permission=Permission.VERIFY),
-    "list_people": Need(permission=Permission.MANAGE_PEOPLE),
+    **dict.fromkeys(("list_tables", "get_table"), Need(Permission.SEE_TABLES)),
+    **dict.fromkeys(("get_job", "follow_job", "cancel_job"), Need(Permission.SEE_OWN)),
+    **dict.fromkeys(("get_certificate", "list_keys"), Need(Permission.SEE_OWN)),
+    "get_anchor": Need(Permission.VERIFY),
+    "list_people": Need(Permission.MANAGE_PEOPLE),
 }
 """What every route needs, by the name of its function, which is its id in OpenAPI."""
 

@@ -45,11 +45,9 @@ def from_path(text: str, settings: Settings) -> FileSource:
     """
     _require_plain(text)
     for number, root in enumerate(settings.roots):
-        base = _real(root)
-        given = Path(text)
-        found = _inside(given if given.is_absolute() else base / given, base)
+        found = _inside(root, text)
         if found is not None:
-            return resolve(f"root/{number}/{found.relative_to(base).as_posix()}", settings)
+            return resolve(f"root/{number}/{found.relative_to(root.resolve()).as_posix()}", settings)
     raise InvalidParameter("path", text, "to be a file inside a listed folder", _HINT)
 
 
@@ -60,26 +58,16 @@ def resolve(name: str, settings: Settings) -> FileSource:
         InvalidParameter: if it names nothing of the kind.
     """
     kind, _, rest = name.partition("/")
+    number, _, below = rest.partition("/")
+    path = None
     if kind == "upload" and _UPLOAD.fullmatch(rest):
-        path: Path | None = _inside(settings.uploads / rest, _real(settings.uploads))
-    elif kind == "root":
-        number, _, below = rest.partition("/")
+        path = _inside(settings.uploads, rest)
+    elif kind == "root" and number.isascii() and number.isdigit() and int(number) < len(settings.roots):
         _require_plain(below)
-        path = _below_root(number, below, settings)
-    else:
-        path = None
+        path = _inside(settings.roots[int(number)], below)
     if path is None:
         raise InvalidParameter("source", name, "to be a file inside a listed folder", _HINT)
     return FileSource(name=name, path=path)
-
-
-def _below_root(number: str, below: str, settings: Settings) -> Path | None:
-    if not (number.isascii() and number.isdigit() and int(number) < len(settings.roots)):
-        return None
-    if PurePosixPath(below).is_absolute():
-        return None
-    base = _real(settings.roots[int(number)])
-    return _inside(base / below, base)
 
 
 def _require_plain(text: str) -> None:
@@ -89,29 +77,26 @@ def _require_plain(text: str) -> None:
         raise InvalidParameter("path", text, "to end in .csv or .parquet", _HINT)
 
 
-def _inside(path: Path, base: Path) -> Path | None:
+def _inside(folder: Path, below: str) -> Path | None:
     """The file at the end of all links, if it lies inside, is a plain file, and has an ending that we read."""
+    base = folder.resolve()
     try:
-        found = path.resolve(strict=True)
+        found = (base / below).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
         return None
     fits = found.is_relative_to(base) and found.is_file() and found.suffix.lower() in KINDS
     return found if fits and not _PATTERN.search(str(found)) else None
 
 
-def _real(folder: Path) -> Path:
-    return folder.resolve()
-
-
 def listed(settings: Settings, most: int = 200) -> list[str]:
     """Returns paths of files in the roots, relative to theirs, for a list to choose from; not all of many."""
     found: list[str] = []
     for root in settings.roots:
-        base = _real(root)
+        base = root.resolve()
         for folder, folders, names in os.walk(base):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            inside = (Path(folder) / name for name in sorted(names) if Path(name).suffix.lower() in KINDS)
-            found += [path.relative_to(base).as_posix() for path in inside if _inside(path, base) is not None]
+            inside = (Path(folder, name) for name in sorted(names) if Path(name).suffix.lower() in KINDS)
+            found += [path.relative_to(base).as_posix() for path in inside if _inside(base, str(path)) is not None]
             if len(found) >= most:
                 return found[:most]
     return found

@@ -85,26 +85,12 @@ def _amounts(posted: Posted, name: str, _: Arg) -> dict[str, str] | None:
     return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
 
 
-_LINE, _AREA = Input("line", _text), Input("area", _text)
+_SHORT = (Kind.NAME, Kind.NAMES, Kind.TEXT, Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE, Kind.COUNT, Kind.LIMITS)
 _INPUTS: Mapping[Kind, Input] = covered(
     {
+        **dict.fromkeys((*_SHORT, Kind.VALUE, Kind.VALUES, Kind.GENERATOR), Input("line", _text)),
+        **dict.fromkeys((Kind.LEARNER, Kind.DOMAIN, Kind.DOMAINS, Kind.RULES), Input("area", _text)),
         Kind.SQL: Input("query", _text),
-        Kind.NAME: _LINE,
-        Kind.NAMES: _LINE,
-        Kind.TEXT: _LINE,
-        Kind.AMOUNT: _LINE,
-        Kind.SHARE: _LINE,
-        Kind.DELTA: _LINE,
-        Kind.PRICE: _LINE,
-        Kind.COUNT: _LINE,
-        Kind.LIMITS: _LINE,
-        Kind.VALUE: _LINE,
-        Kind.VALUES: _LINE,
-        Kind.LEARNER: _AREA,
-        Kind.GENERATOR: _LINE,
-        Kind.DOMAIN: _AREA,
-        Kind.DOMAINS: _AREA,
-        Kind.RULES: _AREA,
         Kind.BUDGET: Input("amounts", _amounts),
     },
     "page",

@@ -16,14 +16,6 @@ from discreet.errors import InvalidParameter
 
 MOST_FIELD = 10_000  # bytes of a field that is no file, and of all headers of a part
 MOST_FIELDS = 20  # before the file
-_HINT = "Send it from the page."
-
-
-@dataclass(slots=True)
-class _Part:
-    headers: dict[str, str] = field(default_factory=dict)
-    name: str = ""
-    filename: str | None = None
 
 
 @dataclass(slots=True)
@@ -38,8 +30,8 @@ class UploadedForm:
     request: Request
     fields: dict[str, str] = field(default_factory=dict)
     filename: str | None = None
-    _part: _Part = field(default_factory=_Part)
     _header: list[bytes] = field(default_factory=lambda: [b"", b""])
+    _disposition: Message = field(default_factory=Message)
     _small: bytes = b""
     _chunks: list[bytes] = field(default_factory=list)
     _ended: bool = False
@@ -56,7 +48,7 @@ class UploadedForm:
         told["content-type"] = self.request.headers.get("content-type", "")
         boundary = told.get_boundary("")
         if told.get_content_type() != "multipart/form-data" or not boundary:
-            raise InvalidParameter("form", told.get_content_type(), "to be multipart/form-data", _HINT)
+            raise _unfit(told.get_content_type(), "to be multipart/form-data")
         callbacks: Any = {
             "on_part_begin": self._on_part,
             "on_header_field": lambda data, start, end: self._on_header(0, data[start:end]),
@@ -69,7 +61,7 @@ class UploadedForm:
         try:
             self._parser = MultipartParser(boundary.encode(), callbacks)
         except FormParserError:
-            raise InvalidParameter("form", "its boundary", "to be shorter", _HINT) from None
+            raise _unfit("its boundary", "to be shorter") from None
         self._body = self.request.stream()
         while self.filename is None:
             if not await self._more():
@@ -88,55 +80,53 @@ class UploadedForm:
             raise InvalidParameter("file", self.filename, "to arrive whole", "Send it again.")
 
     async def _more(self) -> bool:
+        """Reads on; tells whether something came."""
         if self._body is None or self._parser is None:
             return False
         try:
             chunk = await anext(self._body, b"")
-        except ClientDisconnect:
-            chunk = b""
-        if not chunk:
-            return False
-        try:
             self._parser.write(chunk)
+        except ClientDisconnect:
+            return False
         except FormParserError:
-            raise InvalidParameter("form", "this one", "to be multipart/form-data", _HINT) from None
-        return True
+            raise _unfit("this one", "to be multipart/form-data") from None
+        return bool(chunk)
 
     def _on_part(self) -> None:
-        self._part, self._small = _Part(), b""
+        self._disposition, self._small = Message(), b""
 
     def _on_header(self, place: int, data: bytes) -> None:
         self._header[place] += data
         if len(self._header[place]) > MOST_FIELD:
-            raise InvalidParameter("form", "a header", f"at most {MOST_FIELD} bytes", _HINT)
+            raise _unfit("a header", f"at most {MOST_FIELD} bytes")
 
     def _on_header_end(self) -> None:
         name, value = (part.decode("utf-8", "replace") for part in self._header)
-        self._part.headers[name.lower()] = value
+        if name.lower() == "content-disposition":
+            self._disposition[name] = value
         self._header = [b"", b""]
 
     def _on_headers(self) -> None:
-        told = Message()
-        told["content-disposition"] = self._part.headers.get("content-disposition", "")
-        self._part.name = str(told.get_param("name", "", "content-disposition"))
-        given = told.get_filename()
-        self._part.filename = given
-        if given is not None and self.filename is None:
-            self.filename = given
+        if self.filename is None:
+            self.filename = self._disposition.get_filename()
 
     def _on_data(self, data: bytes) -> None:
-        if self._part.filename is not None:
-            if not self._ended:
-                self._chunks.append(data)
-            return
-        self._small += data
-        if len(self._small) > MOST_FIELD:
-            raise InvalidParameter("form", self._part.name, f"at most {MOST_FIELD} bytes", _HINT)
+        if self._disposition.get_filename() is None:
+            self._small += data
+            if len(self._small) > MOST_FIELD:
+                raise _unfit("a field", f"at most {MOST_FIELD} bytes")
+        elif not self._ended:
+            self._chunks.append(data)
 
     def _on_part_end(self) -> None:
-        if self._part.filename is not None:
-            self._ended = True
-        else:
-            self.fields[self._part.name] = self._small.decode("utf-8", "replace")
+        if self._disposition.get_filename() is None:
+            name = str(self._disposition.get_param("name", "", "content-disposition"))
+            self.fields[name] = self._small.decode("utf-8", "replace")
             if len(self.fields) > MOST_FIELDS:
-                raise InvalidParameter("form", "this one", f"at most {MOST_FIELDS} fields", _HINT)
+                raise _unfit("this one", f"at most {MOST_FIELDS} fields")
+        else:
+            self._ended = True
+
+
+def _unfit(what: str, condition: str) -> InvalidParameter:
+    return InvalidParameter("form", what, condition, "Send it from the page.")
