@@ -7,12 +7,13 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
+from _pytest.pathlib import import_path
 from hypothesis import HealthCheck, settings
 
 from discreet.noise import SecureBits, SeededBits, rng
@@ -38,18 +39,32 @@ settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 
 _GOLDEN = (5**0.5 - 1) / 2
 
+TESTS = Path(__file__).parent
+
 gc.disable()  # until everything is imported, since nothing of that is garbage
 atexit.register(
     gc.unfreeze
 )  # so that libraries in C see their objects freed; not before, since pytest looks five times
 
 
-_MADE_UP = "test_fuzzed_api.py"  # slow tests alone, for which cases are made up when they are collected
+LEFT_ALONE = ("test_compiled.py", "test_fuzzed_api.py", "test_spark_clusters.py", "test_spark_readings.py")
+"""Files without a quick test whose collection takes seconds."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leaves a file alone whose collection takes seconds, where nothing of it would run."""
-    return True if collection_path.name == _MADE_UP and config.option.markexpr == "not slow" else None
+    return True if collection_path.name in LEFT_ALONE and config.option.markexpr == "not slow" else None
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Lets each worker load its share of all files first: what one has rewritten for pytest, the others only read."""
+    config, given = session.config, getattr(session.config, "workerinput", None)
+    if given is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    files = [file for file in sorted(TESTS.rglob("test_*.py")) if file.name not in LEFT_ALONE]
+    for file in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+        with suppress(BaseException):  # it is raised once more where the file is collected
+            import_path(file, mode="importlib", root=config.rootpath, consider_namespace_packages=False)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import cost_limits
+from tests.conftest import LEFT_ALONE, TESTS
 from tests.cost_limits import CPU_LIMIT, EXCEPTIONS, CostLimits, ImportClock, given_up_after, measure_factor
 
 pytest_plugins = ["pytester"]
@@ -62,6 +63,7 @@ def _run(
     return pytester.runpytest_inprocess(*arguments, plugins=[CostLimits(fails=fails, factor=factor, limit=0.03)])
 
 
+@pytest.mark.ci
 def test_the_call_of_a_quick_test_is_limited(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     found = _run(pytester, monkeypatch, fails=True)
     found.assert_outcomes(passed=4, failed=1)
@@ -120,7 +122,25 @@ def test_what_hangs_is_given_up() -> None:
 def test_exceptions_are_few_and_are_tests() -> None:
     assert sum(map(len, EXCEPTIONS.values())) <= 50
     for path, reasons in EXCEPTIONS.items():
-        found = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-        assert reasons.keys() <= {node.name for node in found if isinstance(node, ast.FunctionDef)}, path
+        assert reasons.keys() <= _tests_of(ROOT / path), path
         assert all(reasons.values())
     assert CPU_LIMIT <= 0.5
+
+
+def _tests_of(path: Path) -> set[str]:
+    if path.suffix == ".md":
+        return {path.name} if path.exists() else set()
+    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {node.name for node in found if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_files_that_are_left_alone_have_no_quick_test(name: str) -> None:
+    (path,) = TESTS.rglob(name)
+    tree = ast.parse(path.read_text())
+    marks = {"pytest.mark.ci", "pytest.mark.slow"}
+    if any(ast.unparse(each) in {f"pytestmark = {mark}" for mark in marks} for each in tree.body):
+        return
+    tests = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+    assert tests
+    assert [each.name for each in tests if not marks & {*map(ast.unparse, each.decorator_list)}] == []

@@ -21,6 +21,7 @@ LAWS: dict[str, Any] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("scale", [10**18, 10**40, Fraction(10**60, 7)], ids=str)
