@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from discreet.cli.app import COMMANDS, loaded
+from discreet.cli.app import COMMANDS, loaded, unlisted
 from discreet.cli.verbs import verb_commands
 from discreet.cli.verbs.request_options import _FORMS, offered, option_names
 from discreet.curator import curator as curators
@@ -50,8 +51,8 @@ class Told:
 @pytest.fixture
 def new_verb(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verb that nothing of the command line knows."""
-    verb = Verb(CountTables, f"{__name__}:count_tables", "count", Permission.PLAN, Queue.PLANNING)
-    for module in (curators, verb_commands):
+    verb = Verb("count_tables", f"{__name__}:CountTables", "count", Permission.PLAN, Queue.PLANNING, "count_tables")
+    for module in (import_module("discreet.cli.app"), curators, verb_commands):
         monkeypatch.setattr(module, "VERBS", {**VERBS, verb.name: verb})
     monkeypatch.setattr(verb_commands, "result_of", lambda _: Told())
 
@@ -67,6 +68,13 @@ def test_a_new_verb_is_a_command_without_a_line_about_it() -> None:
     help_ = run("count-tables", "--help")
     assert "Count the tables of an account" in help_.out
     assert "How often they are said." in help_.out
+    assert "count-tables" in run("--help").out
+    assert "Count the tables of an account" in " ".join(run("--help").out.split())
+
+
+def test_no_verb_of_ours_is_left_out_of_the_list() -> None:
+    """Whose summaries help has without loading what a request needs."""
+    assert unlisted() == []
 
 
 def test_a_verb_that_nobody_has_is_no_command() -> None:

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LINE = '            Verb(CountRows, "discreet.requests.count_rows:count_rows", "", _P.ASK, _Q.ASKING, charges=True),\n'
+LINE = (
+    '            Verb("count_rows", "discreet.requests.count_rows:CountRows", "", _P.ASK, _Q.ASKING, "count_rows", '
+    "charges=True),\n"
+)
 FILE = '''"""A request for a noisy number of rows, and its handler."""
 
 from __future__ import annotations
@@ -63,11 +66,9 @@ def sources_with_the_verb(folder: Path) -> Path:
     shutil.copytree(own / "requests", package / "requests", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "requests" / "count_rows.py").write_text(FILE)
     table = package / "requests" / "verb_table.py"
-    before = "            Verb(AskMany,"
+    before = '            Verb("ask_many",'
     text = table.read_text()
     assert text.count(before) == 1
-    imported = "from discreet.requests.ledger_requests import"
-    text = text.replace(imported, f"from discreet.requests.count_rows import CountRows\n{imported}", 1)
     table.write_text(text.replace(before, LINE + before))
     return folder
 

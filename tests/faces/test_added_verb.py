@@ -14,6 +14,8 @@ import json
 import httpx
 import discreet
 from discreet.errors import InvalidParameter
+from typer.testing import CliRunner
+from discreet.cli import app
 from discreet.noise import SeededBits
 from docs.generators.http_routes import route_table
 from tests.remote.served import served
@@ -35,12 +37,13 @@ with served(SeededBits(5)) as service:
     told["openapi"] = described["paths"]["/v1/count-rows"]["post"]
     told["model"] = described["components"]["schemas"]["CountRowsModel"]["properties"]
 told["docs"] = [line for line in route_table().splitlines() if "count-rows" in line]
+told["commands"] = [CliRunner().invoke(app, each).stdout for each in (["--help"], ["count-rows", "--help"])]
 print(json.dumps(told))
 """
 
 
 @pytest.mark.ci
-def test_python_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -> None:
+def test_python_commands_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -> None:
     told = json.loads(run_with_the_verb(tmp_path, PROGRAM))
     assert told["equal"]
     assert told["rows"] == ["int", "PureDP"]
@@ -52,6 +55,9 @@ def test_python_http_openapi_remote_and_docs_offer_it(tmp_path: Path) -> None:
     assert told["charges"] == ["ana"]
     assert told["openapi"]["operationId"] == "count_rows"
     assert set(told["model"]) == {"kind", "table", "rows", "ends", "cost"}
+    listed, own = told["commands"]
+    assert "count-rows" in listed
+    assert "Count the rows of a table, and pay for it." in own
     assert told["docs"] == ["| `POST /v1/count-rows` | who may ask | Count the rows of a table, and pay for it. |"]
 
 

@@ -19,7 +19,8 @@ from discreet.ledger import Caller
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, PureDP
 from discreet.remote.remote_curator import RemoteCurator
-from discreet.requests.argument_kinds import FACES, Kind, covered
+from discreet.requests import FACES
+from discreet.requests.argument_kinds import Kind, covered
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain
 from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.table_requests import BuyProfile, Fit, Synthesize, SynthesizeTables
@@ -221,7 +222,8 @@ def test_hints_are_spelled_by_the_face() -> None:
 
 
 def test_every_argument_has_a_sentence_and_known_faces() -> None:
-    for verb in VERBS.values():
+    for name, verb in VERBS.items():
+        assert name == verb.name == verb.request.verb
         assert verb.request.__doc__
         for argument in arguments(verb.request):
             assert argument.arg.help.endswith(".")

@@ -1,7 +1,7 @@
 """The command line: text in, tables out, no logic of its own.
 
-`app` names the commands and loads each when it is called; `declarations`, `questions`, `accounts`, `attacks`, `audits`
-and `demo` hold them; `output` prints values and errors, `findings` what attacks have found.
+`app` lists the commands and loads each when it is called. `verbs` makes commands of requests; `steward` has those about
+the ledger, the other modules those that are no verbs. `output` prints values, tables, pages and errors.
 """
 
 from discreet.cli.app import app, main

@@ -12,6 +12,7 @@ from typer.main import get_command
 from discreet.cli import output
 from discreet.errors import DiscreetError, InternalError, InvalidParameter
 from discreet.hint_text import PYTHON
+from discreet.requests.verb_table import VERBS
 
 _TYPED = "discreet.cli.typed"
 
@@ -28,8 +29,8 @@ class Late(NamedTuple):
     summary: str
 
 
-VERB = ""
-"""The place of a command that is made of a request alone."""
+VERB = "discreet.cli.verbs.verb_commands:verb_command"
+"""The place of all commands that are made of a request alone, by their names."""
 
 COMMANDS = {
     "demo": Late(
@@ -134,7 +135,7 @@ COMMANDS = {
         "Put a backup in the place of a lost book; one that has forgotten what was spent is refused.",
     ),
     "report": Late(
-        "discreet.cli.ledger_report:report",
+        "discreet.cli.steward.history:report",
         "Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing.",
     ),
     "ledger": Late(
@@ -150,14 +151,26 @@ COMMANDS = {
         "Attack a release: who can be found in it, what can be told about them, and what noise changes.",
     ),
 }
-"""Every command in the order of the help; a test compares the summaries with those of the functions.
+"""Commands in the order of the help; a test compares the summaries with those of the functions.
 
-A verb that is not listed is a command all the same. Help does not tell of it: to know it, numbers would be loaded.
+A verb that is not listed is a command all the same, whose request says what it does.
 """
+
+_WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
+
+
+def unlisted() -> list[str]:
+    """Returns the commands of verbs that are not in `COMMANDS`."""
+    offered = [verb.name for verb in VERBS.values() if "cli" in verb.faces and verb.name not in _WITH_OTHERS]
+    return [name.replace("_", "-") for name in offered if name.replace("_", "-") not in COMMANDS]
 
 
 class Guarded(TyperGroup):
     """The group of all commands: loads the one that is called, and makes help and exit codes of its errors."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names of all commands."""
+        return [*super().list_commands(ctx), *unlisted()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Returns a command that is not loaded yet, or that of a verb that is not listed."""
@@ -201,16 +214,14 @@ class Guarded(TyperGroup):
 
 def loaded(name: str) -> Any:
     """Imports a command, or a group of commands, and returns it with all of its options; None if there is none."""
-    module, _, attribute = (COMMANDS[name].where if name in COMMANDS else VERB).partition(":")
-    if module:
-        found = getattr(import_module(module), attribute)
-    else:
-        found = import_module("discreet.cli.verbs.verb_commands").verb_command(name)
-    if found is None:
+    if name not in COMMANDS and name not in unlisted():
         return None
+    place = COMMANDS[name].where if name in COMMANDS else VERB
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(module), attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
-        alone.command(name)(found)
+        alone.command(name)(found(name) if place == VERB else found)
         found = alone
     return get_command(found)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,9 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.linkage.scoreboard import Scoreboard
 from discreet.attacks.linkage.tables import Column, Columns, chosen, columns_of
 from discreet.attacks.reconstruction.linear_reconstruction import Method
-from discreet.cli.output import Html, Json, json_text, stages, write_page
+from discreet.cli.output import Html, Json, print_json, stages, with_options, write_page
 from discreet.errors import InvalidParameter
 from discreet.report.finding import Comparison, Finding, finding_page
 
@@ -44,16 +44,38 @@ On = Annotated[list[str], typer.Option("--on", help="A column that others may kn
 Sensitive = Annotated[str | None, typer.Option(help="The column that nobody should learn about a person.")]
 Needed = Annotated[str, typer.Option(help="The column that nobody should learn about a person.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Protect the file in several ways, and attack each release.")]
-Epsilon = Annotated[list[str] | None, typer.Option(help="Of a private release, for --compare; repeat it for each.")]
+Epsilon = Annotated[list[str], typer.Option(help="Of a private release, for --compare; repeat it for each.")]
 User = Annotated[str, typer.Option(help="The column that says whose rating it is.")]
 Item = Annotated[str, typer.Option(help="The column of what was rated.")]
 Rating = Annotated[str, typer.Option(help="The column of ratings.")]
 Day = Annotated[str, typer.Option(help="The column of dates, or of numbers of days.")]
 
-EPSILONS = ("0.1", "1", "10")
+EPSILONS = ["0.1", "1", "10"]
+
+Attack = Callable[[], Finding | Comparison]
 
 
-@app.command()
+def attack(prepare: Callable[..., Attack]) -> Callable[..., Attack]:
+    """Makes a command of a function that reads files and returns an attack: it is run, and what it found is shown."""
+
+    def run(*, json: Json = False, html: Html = None, **given: Any) -> None:
+        attempt = prepare(**given)
+        with stages("Attacking"):
+            found = attempt()
+        if html is not None:
+            write_page(finding_page(found), html, "html")
+        if json:
+            print_json(_plain(found))
+        else:
+            typer.echo(str(found))
+
+    shared = [each for each in signature(run, eval_str=True).parameters.values() if each.name != "given"]
+    own = signature(prepare, eval_str=True).parameters.values()
+    app.command()(with_options(run, [*own, *shared], like=prepare))
+    return prepare
+
+
+@attack
 def uniqueness(
     file: Table,
     *,
@@ -61,20 +83,16 @@ def uniqueness(
     cells: Annotated[int | None, typer.Option(help="Equally likely combinations, for a prediction.")] = None,
     sensitive: Sensitive = None,
     compare: Compare = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Count the people whom a few ordinary columns single out, and say which column to coarsen."""
     if compare:
         secret = _needed(sensitive, "sensitive")
-        run = partial(attacks.uniqueness.compare, file, on, sensitive=secret, epsilons=epsilon or EPSILONS)
-        attacked(run, as_json=json, html=html)
-    else:
-        attacked(partial(attacks.uniqueness, file, on, cells=cells), as_json=json, html=html)
+        return partial(attacks.uniqueness.compare, file, on, sensitive=secret, epsilons=epsilon)
+    return partial(attacks.uniqueness, file, on, cells=cells)
 
 
-@app.command()
+@attack
 def linkage(
     file: Table,
     named: Annotated[Path, typer.Argument(metavar="NAMED", help="A list with names.", dir_okay=False)],
@@ -84,40 +102,26 @@ def linkage(
     sensitive: Sensitive = None,
     truth: Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")] = None,
     compare: Compare = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Join a file without names with a list that has them."""
     if compare:
-        secret, who, tried = _needed(sensitive, "sensitive"), _needed(truth, "truth"), epsilon or EPSILONS
-        run = partial(attacks.linkage.compare, file, named, on=on, sensitive=secret, truth=who, epsilons=tried)
-        attacked(run, as_json=json, html=html)
-    else:
-        alone = partial(attacks.linkage, file, named, on=on, population=population, sensitive=sensitive, truth=truth)
-        attacked(alone, as_json=json, html=html)
+        secret, who = _needed(sensitive, "sensitive"), _needed(truth, "truth")
+        return partial(attacks.linkage.compare, file, named, on=on, sensitive=secret, truth=who, epsilons=epsilon)
+    return partial(attacks.linkage, file, named, on=on, population=population, sensitive=sensitive, truth=truth)
 
 
-@app.command()
+@attack
 def k_anonymity(
-    file: Table,
-    *,
-    on: On,
-    sensitive: Needed,
-    compare: Compare = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    file: Table, *, on: On, sensitive: Needed, compare: Compare = False, epsilon: Epsilon = EPSILONS
+) -> Attack:
     """Measure k-anonymity, l-diversity and t-closeness, and whose secret is told in spite of them."""
     if compare:
-        run = partial(attacks.k_anonymity.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon or EPSILONS)
-        attacked(run, as_json=json, html=html)
-    else:
-        attacked(partial(attacks.k_anonymity, file, quasi=on, sensitive=sensitive), as_json=json, html=html)
+        return partial(attacks.k_anonymity.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
+    return partial(attacks.k_anonymity, file, quasi=on, sensitive=sensitive)
 
 
-@app.command()
+@attack
 def intersection(
     file: Table,
     other: Annotated[Path | None, typer.Argument(metavar="[OTHER]", help="A second release.", dir_okay=False)] = None,
@@ -126,23 +130,18 @@ def intersection(
     sensitive: Needed,
     person: Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")] = None,
     compare: Compare = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Lay one release over another and intersect what they say about the same people."""
     if compare:
-        run = partial(attacks.intersection.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon or EPSILONS)
-        attacked(run, as_json=json, html=html)
-    elif other is None:
+        return partial(attacks.intersection.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
+    if other is None:
         raise InvalidParameter("OTHER", None, "to be a file", "Name two releases, or one table with --compare.")
-    else:
-        who = _needed(person, "person")
-        alone = partial(attacks.intersection, file, other, on=on, sensitive=sensitive, person=who)
-        attacked(alone, as_json=json, html=html)
+    who = _needed(person, "person")
+    return partial(attacks.intersection, file, other, on=on, sensitive=sensitive, person=who)
 
 
-@app.command()
+@attack
 def scoreboard(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="One row a rating.", dir_okay=False)],
     known: Annotated[Path | None, typer.Argument(metavar="[KNOWN]", help="What is known.", dir_okay=False)] = None,
@@ -155,27 +154,22 @@ def scoreboard(
     items: Annotated[int, typer.Option(help="Without KNOWN: ratings that are known of each person.")] = 8,
     days: Annotated[int, typer.Option(help="Without KNOWN: by how many days known dates are off, at most.")] = 14,
     compare: Annotated[bool, typer.Option("--compare", help="Say who is in the data, from several releases.")] = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Find people's records of ratings by a few ratings that are roughly known."""
     ratings, given = _rated(file, day, seconds), None if known is None else _rated(known, day, seconds)
+    named: dict[str, Any] = {"user": user, "item": item, "rating": rating, "day": day}
     if compare:
-        released = partial(attacks.scoreboard.compare, ratings, items=items, days=days, epsilons=epsilon or EPSILONS)
-        attacked(partial(released, user=user, item=item, rating=rating, day=day), as_json=json, html=html)
-        return
+        return partial(attacks.scoreboard.compare, ratings, items=items, days=days, epsilons=epsilon, **named)
 
-    def run() -> Scoreboard:
-        about = given or attacks.known_ratings(
-            ratings, items=items, days=days, user=user, item=item, rating=rating, day=day
-        )
-        return attacks.scoreboard(ratings, about, user=user, item=item, rating=rating, day=day)
+    def found() -> Finding:
+        about = given or attacks.known_ratings(ratings, items=items, days=days, **named)
+        return attacks.scoreboard(ratings, about, **named)
 
-    attacked(run, as_json=json, html=html)
+    return found
 
 
-@app.command()
+@attack
 def reconstruct(
     file: Annotated[Path, typer.Argument(metavar="QUERIES", help="A row of 0 and 1 for each query.", dir_okay=False)],
     answers: Annotated[Path | None, typer.Argument(metavar="[ANSWERS]", help="One a row.", dir_okay=False)] = None,
@@ -187,42 +181,33 @@ def reconstruct(
     compare: Annotated[
         bool, typer.Option("--compare", help="Answer the queries about --truth in several ways.")
     ] = False,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Rebuild a secret bit of each person from answers about subsets of them."""
     asked, secret = _numbers(file), None if truth is None else _numbers(truth)[:, 0].astype(int)
     if compare:
         if secret is None:
             raise InvalidParameter("--truth", None, "to be a file of bits", "Add --truth FILE.")
-        run = partial(attacks.reconstruct.compare, secret, queries=asked, method=method, epsilons=epsilon or EPSILONS)
-        attacked(run, as_json=json, html=html)
-    elif answers is None:
+        return partial(attacks.reconstruct.compare, secret, queries=asked, method=method, epsilons=epsilon)
+    if answers is None:
         raise InvalidParameter("ANSWERS", None, "to be a file", "Name the file of answers, or add --compare.")
-    else:
-        given = _numbers(answers)[:, 0]
-        attacked(partial(attacks.reconstruct, asked, given, method=method, truth=secret), as_json=json, html=html)
+    return partial(attacks.reconstruct, asked, _numbers(answers)[:, 0], method=method, truth=secret)
 
 
-@app.command()
+@attack
 def difference(
     file: Table,
     *,
     column: Annotated[str, typer.Option(help="The column whose average is released, with and without a person.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of the column.")],
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Subtract an average without a person from the average with them, in several releases."""
     (cells,) = chosen(columns_of(file), [column], parameter="--column")
-    values = _floats(cells, column)
-    run = partial(attacks.difference.compare, values, bounds=bounds, epsilons=epsilon or EPSILONS)
-    attacked(run, as_json=json, html=html)
+    return partial(attacks.difference.compare, _floats(cells, column), bounds=bounds, epsilons=epsilon)
 
 
-@app.command()
+@attack
 def trace(
     file: Annotated[Path, typer.Argument(metavar="RELEASED", help="One row: a mean for each column.", dir_okay=False)],
     reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
@@ -230,41 +215,33 @@ def trace(
     *,
     people: Annotated[int | None, typer.Option(help="How many people the means are of, for a prediction.")] = None,
     false_positives: Annotated[float, typer.Option(help="How many strangers may be accused.")] = 0.05,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+) -> Attack:
     """Say who took part in a study, from the means it released."""
     mean, known, judged = _numbers(file)[0], _numbers(reference), _numbers(candidates)
-    run = partial(attacks.trace, mean, known, judged, n=people, false_positives=false_positives)
-    attacked(run, as_json=json, html=html)
+    return partial(attacks.trace, mean, known, judged, n=people, false_positives=false_positives)
 
 
-@app.command()
+@attack
 def genome(
     file: Annotated[Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1, 2, a row a person.", dir_okay=False)],
     reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
     strangers: Annotated[Path, typer.Argument(help="People outside of the group, a row each.", dir_okay=False)],
     *,
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Release a group's allele frequencies in several ways, and say who is in the group."""
     group, known, outside = (_numbers(path).astype(int) for path in (file, reference, strangers))
-    tried = [float(each) for each in epsilon or EPSILONS]
-    attacked(partial(attacks.genome.compare, group, known, outside, epsilons=tried), as_json=json, html=html)
+    return partial(attacks.genome.compare, group, known, outside, epsilons=[float(each) for each in epsilon])
 
 
-@app.command()
+@attack
 def membership(
     file: Table,
     *,
     target: Annotated[str, typer.Option(help="The column that models predict, of two values.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of all other columns.")] = (0.0, 1.0),
-    epsilon: Epsilon = None,
-    json: Json = False,
-    html: Html = None,
-) -> None:
+    epsilon: Epsilon = EPSILONS,
+) -> Attack:
     """Train models on half of the rows in several ways, and say which half it was."""
     columns = columns_of(file)
     (labels,) = chosen(columns, [target], parameter="--target")
@@ -272,9 +249,8 @@ def membership(
     classes, coded = np.unique(labels.astype(str), return_inverse=True)
     if len(classes) != 2:
         raise InvalidParameter("--target", list(classes[:5]), "to have two values", "Name another column.")
-    tried = [float(each) for each in epsilon or EPSILONS]
-    run = partial(attacks.membership.compare, features, coded, bounds=bounds, epsilons=tried)
-    attacked(run, as_json=json, html=html)
+    tried = [float(each) for each in epsilon]
+    return partial(attacks.membership.compare, features, coded, bounds=bounds, epsilons=tried)
 
 
 def _numbers(file: Path) -> NDArray[np.float64]:
@@ -302,26 +278,6 @@ def _needed(given: str | None, name: str) -> str:
     if given is None:
         raise InvalidParameter(f"--{name}", None, "to name a column", f"Add --{name} COLUMN.")
     return given
-
-
-# ------------------------------------------------------------------------------------------------- what was found
-
-Outcome = Finding | Comparison
-
-
-def attacked(run: Callable[[], Outcome], *, as_json: bool, html: Path | None) -> None:
-    """Runs an attack, naming its stages on a terminal, and prints what it found.
-
-    Args:
-        run: the attack.
-        as_json: print JSON.
-        html: also write a page.
-    """
-    with stages("Attacking"):
-        found = run()
-    if html is not None:
-        write_page(finding_page(found), html, "html")
-    typer.echo(json_text(_plain(found)) if as_json else str(found))
 
 
 def _plain(value: Any) -> Any:

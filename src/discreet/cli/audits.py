@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from discreet.audit import QueryAudit, protected
 from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import FAILED, Json, json_text, stages, write_page
+from discreet.cli.output import FAILED, Json, draw_table, print_json, stages, write_page
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
 from discreet.progress import stage
@@ -38,16 +38,16 @@ def audit(
 ) -> None:
     """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
     found = audited(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
+    passed = all(each.passed for each in found)
     if report is not None:
         write_page(audit_page(found), report, "report")
     if json:
-        passed = all(each.passed for each in found)
-        typer.echo(json_text({"passed": passed, "audits": [each.record for each in found]}))
+        print_json({"passed": passed, "audits": [each.record for each in found]})
     else:
         for each in found:
             _show(each, Console())
         _explain(Console())
-    if not all(each.passed for each in found):
+    if not passed:
         raise typer.Exit(FAILED)
 
 
@@ -88,14 +88,12 @@ def _show(audit: QueryAudit, console: Console) -> None:
     """Prints the verdict, the questions, and what was found against them."""
     style = "bold green" if audit.passed else "bold red"
     console.print(Text(f"{printable(audit.table)}: {audit.headline}.", style=style), soft_wrap=True)
-    drawn = Table(highlight=False)
-    drawn.add_column("question", overflow="fold")
-    drawn.add_column("used of what was paid", justify="right")
-    drawn.add_column("epsilon at least", justify="right")
-    for each in audit.questions:
-        share = percent(each.share) if each.answered else each.status
-        drawn.add_row(Text(printable(each.sql)), Text(share), Text(amount(round(each.epsilon_lower, 4))))
-    console.print(drawn)
+    numbers = [Column(heading, justify="right") for heading in ("used of what was paid", "epsilon at least")]
+    rows = (
+        (each.sql, percent(each.share) if each.answered else each.status, amount(round(each.epsilon_lower, 4)))
+        for each in audit.questions
+    )
+    console.print(draw_table([Column("question", overflow="fold"), *numbers], rows))
     for violation in audit.violations[:10]:
         console.print(Text(f"- {printable(str(violation))}", style="red"), soft_wrap=True)
 

@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from discreet.cli.output import WRONG_USAGE, say
+from discreet.cli.output import WRONG_USAGE, draw_table, say
 from discreet.curator.config.declared_changes import TableChange, declared_changes
 from discreet.curator.config.enrolment import check_sources
 from discreet.curator.config.toml_file import FILE, Config, load
@@ -116,8 +115,8 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
 
 def _first_question(declared: Config) -> str:
     """A question about the first table, to be copied into a shell."""
-    table = quoted(printable(declared.tables[0].name)) if declared.tables else "..."
-    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {table}")  # noqa: S608 - is printed, and run by nobody
+    first = quoted(printable(declared.tables[0].name)) if declared.tables else "..."
+    question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}")  # noqa: S608 - is printed, and run by nobody
     return f"discreet ask {question} --epsilon 0.1"
 
 
@@ -151,13 +150,9 @@ def _confirm(tables: int) -> None:
 
 
 def _protected(declared: Config) -> Table:
-    drawn = Table(highlight=False)
-    for heading in ("table", "account", "unit", "budget"):
-        drawn.add_column(heading)
+    rows = []
     for table in declared.tables:
         unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))
-        cells = table.name, table.account, unit, str(declared.budgets[table.account])
-        drawn.add_row(*(Text(printable(cell)) for cell in cells))
-    for public in declared.public:
-        drawn.add_row(Text(printable(public.name)), "", "", "public")
-    return drawn
+        rows.append((table.name, table.account, unit, str(declared.budgets[table.account])))
+    rows += [(public.name, "", "", "public") for public in declared.public]
+    return draw_table(("table", "account", "unit", "budget"), rows)

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import say
+from discreet.cli.steward.backups import AnchorFile, require_ledger, write_copy
 from discreet.engines.postgres.roles import silent_statements
-from discreet.errors import InvalidParameter
-from discreet.ledger import Book, is_anchored, is_there, open_book
+from discreet.ledger import Book, is_anchored, open_book
 from discreet.ledger.store import postgres_tables
 
 app = typer.Typer(
@@ -22,8 +22,6 @@ app = typer.Typer(
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
 Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a database without a ledger.")]
 Schema = Annotated[str, typer.Option(help="The schema of the tables.")]
-
-
 Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that keeps the book; may be repeated.")]
 Readers = Annotated[list[str] | None, typer.Option("--reader", help="A role that only reads it; may be repeated.")]
 
@@ -64,16 +62,9 @@ def sql(
 
 
 @app.command()
-def move(
-    source: Source,
-    target: Target,
-    *,
-    file: Annotated[
-        str | None, typer.Option("--file", metavar="FILE", help="The anchor, if it is not in the state folder.")
-    ] = None,
-) -> None:
+def move(source: Source, target: Target, *, file: AnchorFile = None) -> None:
     """Move a book with its chain; the old one is read-only from then on, so that no budget is spent twice."""
-    _check(source)
+    require_ledger("FROM", source)
     with open_book(source, anchor=file if is_anchored(source) else "") as book:
         head = book.move(target)
     say(f"The book is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
@@ -84,16 +75,9 @@ def move(
 @app.command()
 def copy(source: Source, target: Target) -> None:
     """Write a verified copy of a book and print its head; a copy is for keeping, never for charging."""
-    _check(source)
+    require_ledger("FROM", source)
     with Book(source, read_only=True) as book:
         book.verify()
-        head = book.backup(target)
-    with Book(target, read_only=True) as kept:
-        kept.verify()
+        head = write_copy(book, target)
     say(f"The copy is as the book was written: {head.sequence} entries.")
     typer.echo(str(head))
-
-
-def _check(source: str) -> None:
-    if not is_there(source):
-        raise InvalidParameter("FROM", source, "to exist", "Name a ledger file, or an address.")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Column, Table
 from rich.text import Text
 
 from discreet.errors import (
@@ -59,6 +61,15 @@ _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
 )
 
 
+def with_options(run: Callable[..., None], options: Iterable[Parameter], *, like: Any) -> Callable[..., None]:
+    """Returns a function as Typer reads it: with options, and with the name and the help of another one."""
+    found = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    run.__name__, run.__doc__ = like.__name__, like.__doc__
+    run.__signature__ = Signature(found)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in found}
+    return run
+
+
 class Form(Enum):
     """How a result is printed."""
 
@@ -79,6 +90,14 @@ def form(*, as_json: bool, as_csv: bool) -> Form:
 def say(text: str) -> None:
     """Prints a sentence as one line."""
     Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)
+
+
+def draw_table(columns: Iterable[Column | str], rows: Iterable[Iterable[str]], **style: Any) -> Table:
+    """Returns a table whose cells are texts as they are: nothing in them is markup, or controls a terminal."""
+    drawn = Table(*columns, highlight=False, **style)
+    for row in rows:
+        drawn.add_row(*(Text(printable(cell)) for cell in row))
+    return drawn
 
 
 @contextmanager
@@ -110,6 +129,11 @@ def json_text(fields: Any) -> str:
     '"\\u007f\\u001b"'
     """
     return json.dumps(fields, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def print_json(fields: Any) -> None:
+    """Prints plain values as JSON."""
+    typer.echo(json_text(fields))
 
 
 def exit_code(error: DiscreetError) -> int:

@@ -4,3 +4,6 @@
 `ledger_requests` have the requests themselves, `verbs` the signatures that curators share, and `verb_table` the table
 `VERBS`, from which every face (Python, the command line, HTTP, the wire, the page) is derived.
 """
+
+FACES = frozenset({"python", "cli", "http", "wire", "page"})
+"""Where a caller can ask, by the names of the faces."""

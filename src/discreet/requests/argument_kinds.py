@@ -22,6 +22,7 @@ from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, Loss, PureDP
 from discreet.privacy.amounts import below_one
+from discreet.requests import FACES
 from discreet.requests.domain_arguments import read_domain, read_domains, write_domain, write_domains
 from discreet.requests.learner_arguments import read_learner, write_learner
 
@@ -53,8 +54,6 @@ class Kind(Enum):
 
 CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1", "3"))
 """The epsilons that are compared by default: from hardly anything learned to hardly anything hidden."""
-
-FACES = frozenset({"python", "cli", "http", "wire", "page"})
 
 
 @dataclass(frozen=True, slots=True)

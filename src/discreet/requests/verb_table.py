@@ -1,32 +1,22 @@
 """The table of all verbs: request, handler, document, permission, queue, and whether it charges.
 
-A verb is a file with its request and one line here. Handlers and documents are named and loaded when they are first
-needed, since both are in rooms above this one.
+A verb is a file with its request and one line here. Requests, handlers and documents are named and loaded when they
+are first needed: handlers and documents are in rooms above this one, and a list of commands needs names alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from discreet.requests.argument_kinds import FACES
-from discreet.requests.ledger_requests import Allot, Amend, Appoint, GetBudget, GetHistory, Renew, Unlock, Verify
-from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
-from discreet.requests.request import Request
-from discreet.requests.table_requests import (
-    BuyProfile,
-    Fit,
-    OpenStream,
-    PlanFit,
-    PlanSynthesize,
-    PlanSynthesizeTables,
-    Synthesize,
-    SynthesizeTables,
-)
+from discreet.requests import FACES
+
+if TYPE_CHECKING:
+    from discreet.requests.request import Request
 
 
 class Permission(Enum):
@@ -60,30 +50,33 @@ class Verb:
     """Something that a caller can ask for.
 
     Attributes:
-        request: its arguments.
-        handler: the function that does it, as "module:name": it takes a curator, or in the ledger's queue the ledger,
-            the request and the caller.
+        name: as Python spells it.
+        place: the class of its requests, as "module:name".
         document: the kind of its result as JSON; see `documents.RESULTS`. "" for a plain result, by its type alone.
         permission: what a caller of a service needs.
         queue: where a service does it.
+        handler: the function that does it, in the module of its request: it takes a curator, or in the ledger's queue
+            the ledger, the request and the caller. Unless given, the curator's method that is called like the verb.
         charges: whether it spends: its result then leaves a service at a tick, and a killed one uses a failure credit.
         faces: which faces offer it.
         http: the method and the path below /v1, with arguments in braces; POST and its name unless given.
     """
 
-    request: type[Request[Any]]
-    handler: str
+    name: str
+    place: str
     document: str
     permission: Permission
     queue: Queue
+    handler: str = ""
     charges: bool = False
     faces: frozenset[str] = FACES
     http: str = ""
 
     @property
-    def name(self) -> str:
-        """Returns its name, as Python spells it."""
-        return self.request.verb
+    def request(self) -> type[Request[Any]]:
+        """Returns the class of its requests."""
+        found: type[Request[Any]] = _loaded(self.place)
+        return found
 
     @property
     def result(self) -> Any:
@@ -108,23 +101,36 @@ class Verb:
 
     def run(self, place: Any, request: Request[Any], caller: Any) -> Any:
         """Returns what the handler gives, for a curator, or the ledger of one."""
-        return _loaded(self.handler)(place, request, caller)
+        beside = f"{self.place.partition(':')[0]}:{self.handler}"
+        done = _loaded(beside if self.handler else f"discreet.curator.curator:Curator._{self.name}")
+        return done(place, request, caller)
 
 
-def _loaded(place: str) -> Callable[..., Any]:
+def _loaded(place: str) -> Any:
     module, _, name = place.partition(":")
     found: Any = import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
-    return found  # type: ignore[no-any-return]  # the table names functions
+    return found
 
 
-def _curator(method: str) -> str:
-    return f"discreet.curator.curator:Curator._{method}"
+def _question(name: str) -> str:
+    return f"discreet.requests.question_requests:{name}"
 
 
-def _ledger(function: str) -> str:
-    return f"discreet.requests.ledger_requests:{function}"
+def _table(name: str) -> str:
+    return f"discreet.requests.table_requests:{name}"
+
+
+def _ledger(name: str) -> str:
+    return f"discreet.requests.ledger_requests:{name}"
+
+
+def _on_ledger(
+    name: str, request: str, document: str, permission: Permission, http: str = "", *, done: str = ""
+) -> Verb:
+    """Returns a verb that needs the ledger alone."""
+    return Verb(name, _ledger(request), document, permission, Queue.LEDGER, done or name, http=http)
 
 
 _HERE = frozenset({"python", "cli"})
@@ -135,27 +141,27 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
     {
         verb.name: verb
         for verb in (
-            Verb(Ask, _curator("ask"), "answer", _P.ASK, _Q.ASKING, charges=True),
-            Verb(AskMany, _curator("ask_many"), "answers", _P.ASK, _Q.ASKING, charges=True),
-            Verb(Explain, _curator("explain"), "explanation", _P.PLAN, _Q.PLANNING),
-            Verb(Rehearse, _curator("rehearse"), "answer", _P.PLAN, _Q.PLANNING),
-            Verb(ChooseEpsilon, _curator("choose_epsilon"), "choices", _P.PLAN, _Q.PLANNING),
-            Verb(BuyProfile, _curator("profile"), "profile", _P.ASK, _Q.LONG, charges=True),
-            Verb(Fit, _curator("fit"), "model", _P.ASK, _Q.LONG, charges=True, faces=_LEARNED),
-            Verb(PlanFit, _curator("plan_fit"), "fit plan", _P.PLAN, _Q.PLANNING, faces=_LEARNED),
-            Verb(Synthesize, _curator("synthesize"), "synthetic table", _P.ASK, _Q.LONG, charges=True),
-            Verb(SynthesizeTables, _curator("synthesize_tables"), "synthetic tables", _P.ASK, _Q.LONG, charges=True),
-            Verb(PlanSynthesize, _curator("plan_synthesize"), "synthesis plan", _P.PLAN, _Q.PLANNING),
-            Verb(PlanSynthesizeTables, _curator("plan_synthesize_tables"), "synthesis plan", _P.PLAN, _Q.PLANNING),
-            Verb(OpenStream, _curator("stream"), "stream", _P.ASK, _Q.NONE, charges=True, faces=_HERE),
-            Verb(GetBudget, _ledger("get_budget"), "standing", _P.SEE_OWN, _Q.LEDGER, http="GET /budget"),
-            Verb(GetHistory, _ledger("get_history"), "entries", _P.SEE_OWN, _Q.LEDGER, http="GET /history"),
-            Verb(Verify, _ledger("verify"), "head", _P.VERIFY, _Q.LEDGER),
-            Verb(Amend, _ledger("amend"), "balance", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/amend"),
-            Verb(Renew, _ledger("renew"), "balance", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/renew"),
-            Verb(Unlock, _ledger("unlock"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/unlock"),
-            Verb(Appoint, _ledger("appoint"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /appointments"),
-            Verb(Allot, _ledger("allot"), "nothing", _P.STEWARD, _Q.LEDGER, http="POST /accounts/{account}/allotments"),
+            Verb("ask", _question("Ask"), "answer", _P.ASK, _Q.ASKING, charges=True),
+            Verb("ask_many", _question("AskMany"), "answers", _P.ASK, _Q.ASKING, charges=True),
+            Verb("explain", _question("Explain"), "explanation", _P.PLAN, _Q.PLANNING),
+            Verb("rehearse", _question("Rehearse"), "answer", _P.PLAN, _Q.PLANNING),
+            Verb("choose_epsilon", _question("ChooseEpsilon"), "choices", _P.PLAN, _Q.PLANNING),
+            Verb("profile", _table("BuyProfile"), "profile", _P.ASK, _Q.LONG, charges=True),
+            Verb("fit", _table("Fit"), "model", _P.ASK, _Q.LONG, charges=True, faces=_LEARNED),
+            Verb("plan_fit", _table("PlanFit"), "fit plan", _P.PLAN, _Q.PLANNING, faces=_LEARNED),
+            Verb("synthesize", _table("Synthesize"), "synthetic table", _P.ASK, _Q.LONG, charges=True),
+            Verb("synthesize_tables", _table("SynthesizeTables"), "synthetic tables", _P.ASK, _Q.LONG, charges=True),
+            Verb("plan_synthesize", _table("PlanSynthesize"), "synthesis plan", _P.PLAN, _Q.PLANNING),
+            Verb("plan_synthesize_tables", _table("PlanSynthesizeTables"), "synthesis plan", _P.PLAN, _Q.PLANNING),
+            Verb("stream", _table("OpenStream"), "stream", _P.ASK, _Q.NONE, charges=True, faces=_HERE),
+            _on_ledger("budget", "GetBudget", "standing", _P.SEE_OWN, "GET /budget", done="get_budget"),
+            _on_ledger("history", "GetHistory", "entries", _P.SEE_OWN, "GET /history", done="get_history"),
+            _on_ledger("verify", "Verify", "head", _P.VERIFY),
+            _on_ledger("amend", "Amend", "balance", _P.STEWARD, "POST /accounts/{account}/amend"),
+            _on_ledger("renew", "Renew", "balance", _P.STEWARD, "POST /accounts/{account}/renew"),
+            _on_ledger("unlock", "Unlock", "nothing", _P.STEWARD, "POST /accounts/{account}/unlock"),
+            _on_ledger("appoint", "Appoint", "nothing", _P.STEWARD, "POST /appointments"),
+            _on_ledger("allot", "Allot", "nothing", _P.STEWARD, "POST /accounts/{account}/allotments"),
         )
     }
 )

@@ -85,7 +85,7 @@ def count_rows(curator: Any, request: CountRows, caller: Caller) -> RowCount:
     return RowCount(row["n"], (row["n_low"], row["n_high"]), answer.cost)
 
 
-COUNTING = Verb(CountRows, f"{__name__}:count_rows", "", Permission.ASK, Queue.ASKING, charges=True)
+COUNTING = Verb("count_rows", f"{__name__}:CountRows", "", Permission.ASK, Queue.ASKING, "count_rows", charges=True)
 
 
 @pytest.fixture

@@ -1,104 +1,100 @@
-"""`discreet amend`, `renew`, `unlock`, `appoint` and `allot`: the acts of a steward, each an entry of the book.
+"""`discreet amend`, `renew`, `unlock`, `appoint` and `allot`: the acts of a steward, each an entry of the ledger.
 
-Caps that discreet.toml declares are put into the book by every command that reads tables, so an act that contradicts
+Caps that discreet.toml declares are put into the ledger by every command that reads tables, so an act that contradicts
 the file would be undone by the next question. Such an act is refused, with the lines to write instead. Names that the
-file does not have are the book's alone. The budget of an account is the other way round: the book decides, and the file
-must say the same.
+file does not have are the ledger's alone. The budget of an account is the other way round: the ledger decides, and the
+file must say the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeVar
 
 from discreet.cli.output import Form, say
-from discreet.cli.steward.budgets import opened, show
+from discreet.cli.steward.budgets import show
 from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.config.enrolment import declared_book, toml_key
 from discreet.curator.config.toml_file import Analyst, Config, load
-from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
-from discreet.ledger import Role, Standing
+from discreet.ledger import Book, Role, Standing
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 from discreet.report.display import printable
 from discreet.requests.ledger_requests import Allot, Amend, Appoint, Renew, Unlock
+from discreet.requests.request import Request
+from discreet.requests.verb_table import VERBS
+
+Seen = TypeVar("Seen")
 
 
-def _acting(config: Config) -> Curator:
-    """Returns a curator of the declared ledger, and of no tables: what the file says of them may be wrong now."""
-    return Curator(declared_book(config))
+def _acted(
+    call: Call, declared: Config, request: Request[Any], look: Callable[[Book], Seen]
+) -> tuple[Seen, Seen] | None:
+    """Does an act on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
+
+    Returns:
+        What was seen before and after; None if the result was printed as JSON instead.
+    """
+    with declared_book(declared) as book:
+        before = look(book)
+        result = VERBS[request.verb].run(book, request, call.caller)
+        now = look(book)
+    if call.form is not Form.JSON:
+        return before, now
+    print_result(type(request), result, call.form)
+    return None
 
 
 @command(Amend)
 def amend(call: Call) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
-    before = _standing(declared, request.account)
-    with _acting(declared) as curator:
-        balance, now = curator.perform(request, call.caller), curator.budget(request.account)
-    if call.form is Form.JSON:
-        print_result(Amend, balance, call.form)
-        return
-    say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
-    show(now)
-    _remind(declared, call.config, now.account, request.budget)
+    if seen := _acted(call, declared, request, lambda book: book.standing(request.account)):
+        before, now = seen
+        say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
+        _show(now, declared, call.config)
 
 
 @command(Renew)
 def renew(call: Call) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
-    before = _standing(declared, request.account)
-    with _acting(declared) as curator:
-        balance, now = curator.perform(request, call.caller), curator.budget(request.account)
-    if call.form is Form.JSON:
-        print_result(Renew, balance, call.form)
-        return
-    spent = "an amount without bound" if before.spent is None else str(before.spent)
-    name = f"{now.account!r}"
-    say(f"Account {name} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
-    say("The people in it can lose both: what they have lost in all periods is 'spent in its lifetime'.")
-    show(now)
-    _remind(declared, call.config, now.account, now.total)
+    if seen := _acted(call, declared, request, lambda book: book.standing(request.account)):
+        before, now = seen
+        spent = "an amount without bound" if before.spent is None else str(before.spent)
+        name = f"{now.account!r}"
+        say(f"Account {name} had spent {spent} in period {before.period}; period {now.period} begins with nothing.")
+        say("The people in it can lose both: what they have lost in all periods is 'spent in its lifetime'.")
+        _show(now, declared, call.config)
 
 
 @command(Unlock)
 def unlock(call: Call) -> None:
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
-    declared, request = load(call.config), call.request(Unlock)
-    before = _standing(declared, request.account)
-    with _acting(declared) as curator:
-        done = curator.perform(request, call.caller)
-    if call.form is Form.JSON:
-        print_result(Unlock, done, call.form)
-        return
-    who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
-    say(
-        f"Account {before.account!r} had {before.failures} failed questions, and {who} was stopped; "
-        "now all may ask again."
-    )
-    say("A failure tells one bit about the data that nobody paid for: find out why before the next time.")
+    request = call.request(Unlock)
+    if seen := _acted(call, load(call.config), request, lambda book: book.standing(request.account)):
+        before, _ = seen
+        who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
+        failed = f"Account {before.account!r} had {before.failures} failed questions"
+        say(f"{failed}, and {who} was stopped; now all may ask again.")
+        say("A failure tells one bit about the data that nobody paid for: find out why before the next time.")
 
 
 @command(Appoint, optional=("role",))
 def appoint(call: Call) -> None:
     """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
-    role = call.values["role"] or Role.ANALYST.value
-    declared, request = load(call.config), call.request(Appoint, role=role)
+    declared = load(call.config)
+    request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
     name, account, given = request.who, request.account, Role(request.role)
     _check_file(declared, call.config, Analyst(name=name, account=account, cap=request.cap), given)
-    with _acting(declared) as curator:
-        before = _appointed(curator, name, account)
-        done = curator.perform(request, call.caller)
-        now = _appointed(curator, name, account)
-        listed = bool(account) and curator.budget(account).listed
-    if call.form is Form.JSON:
-        print_result(Appoint, done, call.form)
-        return
-    say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole book'}.")
-    if given is Role.ANALYST and listed:
-        say(f"Only those who were appointed may ask on {account!r}.")
+    if seen := _acted(call, declared, request, lambda book: _appointed(book, name, account)):
+        (before, _), (now, listed) = seen
+        say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole book'}.")
+        if given is Role.ANALYST and listed:
+            say(f"Only those who were appointed may ask on {account!r}.")
 
 
 @command(Allot)
@@ -109,28 +105,18 @@ def allot(call: Call) -> None:
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
             raise _contradiction(call.config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
-    with _acting(declared) as curator:
-        before = curator.allotted(project, account=account)
-        done = curator.perform(request, call.caller)
-    if call.form is Form.JSON:
-        print_result(Allot, done, call.form)
-        return
-    say(
-        f"Project {project!r} had {_cap(before)} on account {account!r} and has {_cap(cap)}. What it spent stays spent."
-    )
+    if seen := _acted(call, declared, request, lambda book: _cap(book.allotted(project, account=account))):
+        before, now = seen
+        say(f"Project {project!r} had {before} on account {account!r} and has {now}. What it spent stays spent.")
 
 
-def _standing(config: Config, account: str) -> Standing:
-    with opened(config) as book:
-        return book.standing(account)
-
-
-def _appointed(curator: Curator, name: str, account: str) -> str:
-    role = curator.role(account, name)
-    if role is None:
-        return "without a role"
-    cap = curator.capped(name, account=account) if account else None
-    return f"{role.value} with {_cap(cap)}" if account else role.value
+def _appointed(book: Book, name: str, account: str) -> tuple[str, bool]:
+    """What somebody is, in words, and whether only those may ask who were appointed."""
+    role = book.role(account, name)
+    if not account:
+        return "without a role" if role is None else role.value, False
+    told = "without a role" if role is None else f"{role.value} with {_cap(book.capped(name, account=account))}"
+    return told, book.standing(account).listed
 
 
 def _cap(cap: Loss | None) -> str:
@@ -173,7 +159,9 @@ def _written(amount: Fraction) -> str:
     return short if Fraction(short) == amount else str(amount)
 
 
-def _remind(config: Config, path: Path, account: str, budget: Loss) -> None:
-    if account in config.budgets and config.budgets[account] != budget:
-        amounts = ", ".join(f'{name} = "{amount}"' for name, amount in _amounts(budget).items())
-        say(f"Write {amounts} under [budgets.{printable(account)}] of {path}; until then other commands refuse it.")
+def _show(now: Standing, declared: Config, path: Path) -> None:
+    """Prints an account, and what the file must say of it from now on."""
+    show(now)
+    if declared.budgets.get(now.account, now.total) != now.total:
+        amounts = ", ".join(f'{name} = "{amount}"' for name, amount in _amounts(now.total).items())
+        say(f"Write {amounts} under [budgets.{printable(now.account)}] of {path}; until then other commands refuse it.")

@@ -23,6 +23,7 @@ from discreet.ledger import (
     OWNER,
     AnchoredBook,
     Book,
+    Head,
     Restored,
     accept_missing_anchor,
     is_there,
@@ -73,8 +74,7 @@ def anchor(
 ) -> None:
     """Compare the ledger with its anchor and print its head; join another machine, or accept that it is lost."""
     place, kept, former = _places(ledger, file, config)
-    if not is_there(place):
-        raise InvalidParameter("LEDGER", place, "to exist", "Name a ledger file, or an address.")
+    require_ledger("LEDGER", place)
     if join is not None and accept_missing:
         raise InvalidParameter("--join", join, "to come without --accept-missing", "Use --join alone if it can be.")
     if accept_missing:
@@ -111,9 +111,7 @@ def backup(target: Target, *, config: ConfigFile = HERE) -> None:
         place = _place(target, declared.ledger, book.verify().sequence)
         if not is_postgres(place) and os.path.exists(place):
             raise InvalidParameter("TARGET", place, "not to exist yet", "Name a new file, or a folder.")
-        head = book.backup(place)
-        with Book(place, read_only=True) as copy:
-            copy.verify()
+        head = write_copy(book, place)
         if isinstance(book, AnchoredBook):
             book.keep_anchor(backup=head)
     say(f"Copied {head.sequence} entries to {place}, readable by its owner only, and verified them.")
@@ -135,16 +133,33 @@ def restore_book(
     """Put a backup in the place of a lost book; one that has forgotten what was spent is refused."""
     declared = None if ledger is not None else load(config)
     target = str(ledger) if declared is None else declared.ledger
-    if not is_there(source):
-        raise InvalidParameter("SOURCE", source, "to exist", "Name a backup.")
+    require_ledger("SOURCE", source, "Name a backup.")
     file = None if declared is None else declared.anchor
     if anchor is not None:
-        _tell(restore_by_head(source, target, head=parsed_head(anchor), anchor_file=file or None, by=by), target)
-        return
-    if file == "":
+        done = restore_by_head(source, target, head=parsed_head(anchor), anchor_file=file or None, by=by)
+    elif file == "":
         raise InvalidParameter("anchor", None, "to be declared, or given", "Pass --anchor SEQ:HASH, printed by backup.")
-    done = restore_anchored(source, target, anchor_file=file, accept_loss=accept_loss, by=by, note=note)
+    else:
+        done = restore_anchored(source, target, anchor_file=file, accept_loss=accept_loss, by=by, note=note)
     _tell(done, target)
+
+
+def require_ledger(word: str, place: str, hint: str = "Name a ledger file, or an address.") -> None:
+    """Refuses a place where no ledger is.
+
+    Raises:
+        InvalidParameter: naming the word of the command line.
+    """
+    if not is_there(place):
+        raise InvalidParameter(word, place, "to exist", hint)
+
+
+def write_copy(book: Book, place: str) -> Head:
+    """Writes a copy of a ledger and verifies it; returns the head of both."""
+    head = book.backup(place)
+    with Book(place, read_only=True) as copy:
+        copy.verify()
+    return head
 
 
 def _tell(done: Restored, ledger: str) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from pathlib import Path
 
-import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.table import Column, Table
 
-from discreet.cli.output import Form, json_text, say
+from discreet.cli.output import Form, draw_table, print_json, say
 from discreet.cli.verbs.verb_commands import Call, command
 from discreet.curator.config.enrolment import declared_book
-from discreet.curator.config.toml_file import Config, load
+from discreet.curator.config.toml_file import load
 from discreet.ledger import Book, Standing
 from discreet.presentation.documents.json_values import Document
 from discreet.presentation.documents.ledger_documents import account_document
-from discreet.report.display import printable
 from discreet.requests.ledger_requests import GetBudget
 
 _HEADINGS = ("who", "role", "cap", "spent", "remaining")
@@ -25,20 +23,20 @@ _HEADINGS = ("who", "role", "cap", "spent", "remaining")
 @command(GetBudget, optional=("name",))
 def budget(call: Call) -> None:
     """Show what each account, analyst and project may spend, has spent and has left, and lifetime spending."""
-    with opened(load(call.config)) as book:
+    with read_book(call.config) as book:
         accounts = [account_of(book, call.values["name"])] if call.values["name"] else book.accounts()
         standings = [book.standing(name) for name in accounts]
         told = [_document(book, standing) for standing in standings]
     if call.form is Form.JSON:
-        typer.echo(json_text({"budgets": told}))
+        print_json({"budgets": told})
         return
     for one in standings:
         show(one)
 
 
-def opened(config: Config) -> Book:
-    """Returns the ledger that is declared, to be read; see `declared_book`."""
-    return declared_book(config, read_only=True)
+def read_book(config: Path) -> Book:
+    """Returns the ledger that a file declares, to be read; see `declared_book`."""
+    return declared_book(load(config), read_only=True)
 
 
 def account_of(book: Book, name: str) -> str:
@@ -54,7 +52,7 @@ def show(standing: Standing) -> None:
     """Prints an account, and below it everybody on it; cells fold on narrow terminals."""
     say(f"Account {standing.account}")
     console = Console(highlight=False)
-    console.print(_grid(("", ""), list(standing.facts.items())))
+    console.print(_grid(("", ""), standing.facts.items()))
     if standing.lines:
         console.print()
         console.print(_grid(_HEADINGS, standing.lines))
@@ -62,13 +60,9 @@ def show(standing: Standing) -> None:
         say("Only those who were appointed may ask.")
 
 
-def _grid(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    drawn = Table(highlight=False, box=None, pad_edge=False, show_header=any(headings), padding=(0, 2, 0, 0))
-    for heading in headings:
-        drawn.add_column(heading, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(printable(cell)) for cell in row))
-    return drawn
+def _grid(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
+    columns = [Column(heading, overflow="fold") for heading in headings]
+    return draw_table(columns, rows, box=None, pad_edge=False, show_header=any(headings), padding=(0, 2, 0, 0))
 
 
 def _document(book: Book, standing: Standing) -> Document:

@@ -1,31 +1,35 @@
-"""`discreet history` and `verify`: what happened, and whether the ledger is as it was written."""
+"""`discreet history`, `verify` and `report`: what happened, and whether the ledger is as it was written."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
-from discreet.cli.output import Csv, Form, say
-from discreet.cli.steward.budgets import account_of, opened
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.output import FAILED, Form, draw_table, say, stages
+from discreet.cli.steward.budgets import account_of, read_book
 from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Head
 from discreet.ledger.serialization import write_loss
+from discreet.presentation.ledger_report.report_page import write_report
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
 from discreet.report.csv_text import csv_text
 from discreet.report.display import printable
 from discreet.requests.ledger_requests import GetHistory, Verify
 
+_PAGE = Path("report.html")
 _WIDE = 100  # columns from which a table is readable; below it every entry is a few lines of its own
 _AGO = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -33,17 +37,17 @@ _AMOUNTS = ("epsilon", "delta", "rho")
 _COLUMNS = ("sequence", "time", "kind", "account", "who", "project", "what", "sql", *_AMOUNTS)
 
 Anchor = Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")]
+Out = Annotated[Path, typer.Option(help="The page, readable by its owner only.", dir_okay=False)]
 Since = Annotated[
     str | None, typer.Option(metavar="DATE|7d", help="Only from this day (UTC) on, or of so many hours, days or weeks.")
 ]
 
 
 @command(GetHistory)
-def history(call: Call, *, since: Since = None, csv: Csv = False) -> None:
+def history(call: Call, *, since: Since = None) -> None:
     """List the entries of the ledger: sequence, time, who, what was asked or done, cost."""
-    del csv  # is part of the call
     start, wanted = "" if since is None else _start(since), call.request(GetHistory)
-    with opened(load(call.config)) as book:
+    with read_book(call.config) as book:
         account = wanted.name and account_of(book, wanted.name)
         entries = book.history(account, analyst=wanted.analyst, project=wanted.project)
     found = tuple(entry for entry in entries if entry.time >= start)
@@ -59,17 +63,28 @@ def history(call: Call, *, since: Since = None, csv: Csv = False) -> None:
 def verify(call: Call, *, anchor: Anchor = None) -> None:
     """Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time."""
     kept = None if anchor is None else parsed_head(anchor)
-    declared = load(call.config)
-    with opened(declared) as book:
+    with read_book(call.config) as book:
         head = book.verify()
     if kept is not None:
-        with declared_book(declared) as book:  # a book that lacks its anchor is frozen, which is an entry
+        with declared_book(load(call.config)) as book:  # a book that lacks its anchor is frozen, which is an entry
             book.check_anchor(kept)
     if call.form is Form.TABLE:
         say(f"The book is as it was written: {head.sequence} entries.")
-    if kept is not None and call.form is Form.TABLE:
-        say(f"It contains the anchor, entry {kept.sequence}.")
+        if kept is not None:
+            say(f"It contains the anchor, entry {kept.sequence}.")
     print_result(Verify, head, call.form)
+
+
+def report(*, out: Out = _PAGE, anchor: Anchor = None, config: ConfigFile = HERE) -> None:
+    """Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing."""
+    kept = None if anchor is None else parsed_head(anchor)
+    with stages("Reading the ledger"), read_book(config) as book:
+        found = write_report(book, out, anchor=kept)
+    say(f"Wrote {out}, readable by its owner only.")
+    typer.echo(str(found.head))
+    if not found.passed:
+        say(f"The ledger is not as it was written: {found.problem or 'it does not contain the anchor'}")
+        raise typer.Exit(FAILED)
 
 
 def parsed_head(text: str) -> Head:
@@ -103,25 +118,15 @@ def _show(entries: Sequence[EntryView]) -> None:
     """Prints a table, or on a narrow terminal a few lines for each entry."""
     console = Console(highlight=False)
     if console.width >= _WIDE:
-        console.print(_table(entries))
+        columns = [Column("sequence", justify="right"), Column("time", no_wrap=True)]
+        columns += [Column(heading, overflow="fold") for heading in ("account", "who", "what", "cost")]
+        rows = ((str(e.sequence), e.moment, e.account, e.who, e.what, e.cost_text) for e in entries)
+        console.print(draw_table(columns, rows))
         return
     for entry in entries:
         parts = (str(entry.sequence), entry.moment, entry.account, entry.who, entry.cost_text)
         console.print(Text(printable("  ".join(filter(None, parts))), style="bold"))
         console.print(Padding(Text(printable(entry.what)), (0, 0, 0, 4)))
-
-
-def _table(entries: Sequence[EntryView]) -> Table:
-    """Returns a table with a line for each entry."""
-    drawn = Table(highlight=False)
-    drawn.add_column("sequence", justify="right")
-    drawn.add_column("time", no_wrap=True)
-    for heading in ("account", "who", "what", "cost"):
-        drawn.add_column(heading, overflow="fold")
-    for entry in entries:
-        cells = str(entry.sequence), entry.moment, entry.account, entry.who, entry.what, entry.cost_text
-        drawn.add_row(*(Text(printable(cell)) for cell in cells))
-    return drawn
 
 
 def _record(entry: EntryView) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, say, stages
+from discreet.cli.output import say, stages
 from discreet.cli.verbs.verb_commands import Call, command, print_result
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
@@ -26,7 +26,7 @@ _NAMED = ("name", "confidence", "state", "analyst", "json", "csv", "config")
 
 
 @app.command()
-@command(OpenStream, positional=("name", "sql"), without=("choose_limits", "confidence", "key", "json"))
+@command(OpenStream, positional=("name", "sql"), without=("choose_limits", "confidence", "key", "json", "csv"))
 def start(call: Call) -> None:
     """Start a stream and pay for all of it; again, it changes nothing."""
     whole = call.values["every"].isdigit()
@@ -41,9 +41,8 @@ def start(call: Call) -> None:
 
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
-def release(call: Call, *, period: Period = None, csv: Csv = False) -> None:
+def release(call: Call, *, period: Period = None) -> None:
     """Read the next period and release its totals; a period that was released is shown again, and not read."""
-    del csv  # is part of the call
     with stages("Releasing"), Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).release(period=period)
     print_result(Ask, answer, call.form)
@@ -51,9 +50,8 @@ def release(call: Call, *, period: Period = None, csv: Csv = False) -> None:
 
 @app.command()
 @command(OpenStream, positional=("name",), only=_NAMED)
-def show(call: Call, *, csv: Csv = False) -> None:
+def show(call: Call) -> None:
     """Show all that was released of a stream; reads no data, costs nothing."""
-    del csv  # is part of the call
     with Curator.from_config(call.config, opening=False) as curator:
         answer = curator.perform(call.request(OpenStream), call.caller).answers()
     print_result(Ask, answer, call.form)

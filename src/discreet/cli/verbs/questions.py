@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Form, Html, write_page
+from discreet.cli.output import Form, Html, write_page
 from discreet.cli.verbs.verb_commands import Call, command, perform, print_result
 from discreet.curator.asking import choices
 from discreet.curator.asking.choices import Choices
@@ -75,9 +75,8 @@ def _check_several(call: Call) -> None:
 
 
 @command(ChooseEpsilon, positional=("sql",), optional=("sql",))
-def choose_epsilon(call: Call, *, bounds: Bounds = None, csv: Csv = False, html: Html = None) -> None:
+def choose_epsilon(call: Call, *, bounds: Bounds = None, html: Html = None) -> None:
     """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
-    del csv  # is part of the call
     if call.values["sql"] is None:
         found = _without_question(call, bounds)
     elif bounds is not None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Form, Json, form, json_text, stages
+from discreet.cli.output import Csv, Form, Json, form, print_json, stages, with_options
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
@@ -35,8 +35,7 @@ By = Annotated[str, typer.Option(help="Who acts: a steward; the owner of the led
 Key = Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")]
 
 _KEY_BITS = 64
-_WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
-_ROWS = ("answer", "answers")  # documents of results that have rows
+_ROWS = ("answer", "answers", "choices", "entries", "stream")  # documents of results that are rows, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def print_result(kind: type[Request[R]], result: R, chosen: Form) -> None:
     """Prints the result of a request: as text, as the document that a service sends, or its rows as CSV."""
     found: list[Any] = result if isinstance(result, list) else [result]
     if chosen is Form.JSON:
-        typer.echo(json_text(result_of(VERBS[kind.verb]).write(result)))
+        print_json(result_of(VERBS[kind.verb]).write(result))
     elif result is not None:
         texts = [csv_text(one.columns, one.records) if chosen is Form.CSV else _line(one) for one in found]
         typer.echo("\n".join(texts), nl=False)
@@ -161,17 +160,13 @@ def command(
         made = {each.name: each for each in reversed(derived)} | own | _common(VERBS[requests[0].verb])
         order = dict.fromkeys((*positional, *(each.name for each in derived), *own, *made))
         wanted = [name for name in order if name not in without and (only is None or name in {*only, *own})]
-        found = [made[name].replace(kind=Parameter.KEYWORD_ONLY) for name in wanted]
 
         def typed(**values: Any) -> None:
             chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
             run(Call(values, chosen), **{name: values[name] for name in own})
 
-        typed.__name__, typed.__doc__ = run.__name__, run.__doc__ or requests[0].__doc__
-        typed.__signature__ = Signature(found)  # type: ignore[attr-defined]
-        typed.__annotations__ = {each.name: each.annotation for each in found}
         typed.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
-        return typed
+        return with_options(typed, [made[name] for name in wanted], like=run)
 
     return decorated
 
@@ -193,12 +188,9 @@ def _common(verb: Verb) -> dict[str, Parameter]:
     }
 
 
-def verb_command(name: str) -> Callable[..., None] | None:
-    """Returns the command that performs a verb and prints its result; None if the command line has no such verb."""
-    verb = VERBS.get(name.replace("-", "_"))
-    if verb is None or "cli" not in verb.faces or verb.name in _WITH_OTHERS:
-        return None
-    request = verb.request
+def verb_command(name: str) -> Callable[..., None]:
+    """Returns the command that performs a verb and prints its result."""
+    request = VERBS[name.replace("-", "_")].request
 
     def run(call: Call) -> None:
         print_result(request, perform(call, request), call.form)
