@@ -11,7 +11,7 @@ from discreet import errors
 from discreet.curator import Answer, Curator
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier
-from discreet.ledger import Caller
+from discreet.ledger import Appointment, Caller, Role
 from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.synthesis_documents import SYNTHETIC_TABLE
 from discreet.privacy import ApproxDP, Budget
@@ -145,10 +145,12 @@ def test_stewards_act(stella: RemoteCurator, service: Served) -> None:
     assert stella.amend("patients", budget=Budget(epsilon=60), note="more").total == Budget(epsilon=60)
     assert stella.budget("patients") == own.budget("patients")
     assert stella.renew("patients").period == 2
-    stella.unlock("patients")
-    stella.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/3"))
+    assert stella.unlock("patients") == own.balance("patients")
+    share = stella.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/3"))
+    assert share == own.budget("patients").people[0]
     assert own.capped("ana", account="patients") == Budget(epsilon="1/3")
-    stella.allot("flu", account="patients", cap=Budget(epsilon=1))
+    assert stella.appoint("ana", "auditor") == Appointment(name="ana", role=Role.AUDITOR, cap=None)
+    assert (stella.allot("flu", account="patients", cap=Budget(epsilon=1)),) == own.budget("patients").projects
     assert own.allotted("flu", account="patients") == Budget(epsilon=1)
     assert {each.who for each in own.history("patients") if each.kind == "amend"} == {"stella"}
 

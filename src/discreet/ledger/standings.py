@@ -16,13 +16,30 @@ _SCOPES = "member", "project"  # of states that belong to somebody on an account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """A person's, or a project's, part of an account.
+class Appointment:
+    """Somebody's role, or a project's cap.
 
     Attributes:
         name: whose it is.
-        role: the person's on the account, or on the whole book; None for a project, and for names without one.
+        role: the person's on the account, or on the whole ledger; None for a project, and for names without one.
         cap: what they may spend of the account at most; None if only the account's budget limits them.
+
+    >>> from discreet import Budget, Curator
+    >>> curator = Curator(":memory:")
+    >>> curator.appoint("ben", "auditor")
+    Appointment(name='ben', role=<Role.AUDITOR: 'auditor'>, cap=None)
+    """
+
+    name: str
+    role: Role | None
+    cap: Loss | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share(Appointment):
+    """A person's, or a project's, part of an account.
+
+    Attributes:
         balance: what they have spent, and what the cap leaves.
         spendable: the largest epsilon of a pure question that both the cap and the account leave.
 
@@ -37,9 +54,6 @@ class Share:
     ana epsilon=0.5 epsilon=0.2 3/10
     """
 
-    name: str
-    role: Role | None
-    cap: Loss | None
     balance: Balance
     spendable: Fraction
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from discreet.errors import UnknownTable
-from discreet.ledger import Balance, Book, Caller, Entry, Head, Role, Standing
+from discreet.ledger import Appointment, Balance, Book, Caller, Entry, Head, Role, Share, Standing
 from discreet.privacy import Loss
 from discreet.requests.argument_kinds import Arg, Kind
 from discreet.requests.request import Request
@@ -108,7 +108,7 @@ def renew(book: Book, request: Renew, caller: Caller) -> Balance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unlock(Request[None]):
+class Unlock(Request[Balance]):
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
 
     verb: ClassVar[str] = "unlock"
@@ -116,13 +116,14 @@ class Unlock(Request[None]):
     note: Note = ""
 
 
-def unlock(book: Book, request: Unlock, caller: Caller) -> None:
+def unlock(book: Book, request: Unlock, caller: Caller) -> Balance:
     """Gives failure credits back."""
     book.stewardship.unlock(request.account, by=caller.analyst, note=request.note)
+    return book.balance(request.account)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Appoint(Request[None]):
+class Appoint(Request[Appointment]):
     """Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask."""
 
     verb: ClassVar[str] = "appoint"
@@ -132,14 +133,17 @@ class Appoint(Request[None]):
     cap: Annotated[Loss | None, Arg(Kind.BUDGET, "A cap on the account; no cap unless given.")] = None
 
 
-def appoint(book: Book, request: Appoint, caller: Caller) -> None:
-    """Gives a person a role."""
+def appoint(book: Book, request: Appoint, caller: Caller) -> Appointment:
+    """Gives a person a role, and returns their part of the account; on the whole ledger, the role alone."""
     role, account, cap = request.role, request.account, request.cap
     book.stewardship.appoint(request.who, role, account=account, cap=cap, by=caller.analyst)
+    if not account:
+        return Appointment(name=request.who, role=Role(role), cap=None)
+    return next(one for one in book.standing(account).people if one.name == request.who)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allot(Request[None]):
+class Allot(Request[Share]):
     """Give a project a cap on an account: questions asked for the project count against both."""
 
     verb: ClassVar[str] = "allot"
@@ -149,7 +153,8 @@ class Allot(Request[None]):
     note: Note = ""
 
 
-def allot(book: Book, request: Allot, caller: Caller) -> None:
-    """Gives a project a cap."""
+def allot(book: Book, request: Allot, caller: Caller) -> Share:
+    """Gives a project a cap, and returns its part of the account."""
     account, cap, note = request.account, request.cap, request.note
     book.stewardship.allot(request.project, account=account, cap=cap, by=caller.analyst, note=note)
+    return next(one for one in book.standing(account).projects if one.name == request.project)

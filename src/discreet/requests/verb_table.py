@@ -159,9 +159,9 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
             _on_ledger("verify", "Verify", "head", _P.VERIFY),
             _on_ledger("amend", "Amend", "balance", _P.STEWARD, "POST /accounts/{account}/amend"),
             _on_ledger("renew", "Renew", "balance", _P.STEWARD, "POST /accounts/{account}/renew"),
-            _on_ledger("unlock", "Unlock", "nothing", _P.STEWARD, "POST /accounts/{account}/unlock"),
-            _on_ledger("appoint", "Appoint", "nothing", _P.STEWARD, "POST /appointments"),
-            _on_ledger("allot", "Allot", "nothing", _P.STEWARD, "POST /accounts/{account}/allotments"),
+            _on_ledger("unlock", "Unlock", "balance", _P.STEWARD, "POST /accounts/{account}/unlock"),
+            _on_ledger("appoint", "Appoint", "appointment", _P.STEWARD, "POST /appointments"),
+            _on_ledger("allot", "Allot", "share", _P.STEWARD, "POST /accounts/{account}/allotments"),
         )
     }
 )

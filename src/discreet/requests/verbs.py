@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
-from discreet.ledger import OWNER, Balance, Caller, Entry, Head, Role, Standing
+from discreet.ledger import OWNER, Appointment, Balance, Caller, Entry, Head, Role, Share, Standing
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits
@@ -557,16 +557,20 @@ class Verbs(ABC):
         """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
         return self._perform(Renew.of(account=account, budget=budget, note=note), Caller(analyst=by))
 
-    def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
+    def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         return self._perform(Unlock.of(account=account, note=note), Caller(analyst=by))
 
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
-    ) -> None:
-        """Gives somebody a role on an account, or on the whole ledger, and perhaps a cap under the account's own."""
+    ) -> Appointment:
+        """Gives somebody a role on an account, or on the whole ledger, and perhaps a cap under the account's own.
+
+        Returns:
+            The role and the cap; on an account a `Share`, with what they have spent and may still spend.
+        """
         return self._perform(Appoint.of(who=who, role=role, account=account, cap=cap), Caller(analyst=by))
 
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> Share:
         """Gives a project a cap on an account: questions that name the project count against both."""
         return self._perform(Allot.of(project=project, account=account, cap=cap, note=note), Caller(analyst=by))

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.ledger import Account, Balance, Entry, Head, Share, Standing
+from discreet.ledger import Account, Appointment, Balance, Entry, Head, Share, Standing
 from discreet.presentation.documents.json_values import Document, Given, write_loss_text
-from discreet.presentation.documents.result_documents import Beside, DocumentForm, declare, types_of, write_plain
+from discreet.presentation.documents.result_documents import (
+    Beside,
+    DocumentForm,
+    declare,
+    read_plain,
+    types_of,
+    write_plain,
+)
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.privacy import Loss
 
@@ -26,6 +33,17 @@ SHARE = declare(
         make=Share,
         parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
     )
+)
+
+
+APPOINTMENT: DocumentForm[Appointment] = DocumentForm(
+    kind="appointment",
+    says_kind=False,
+    about="Somebody's role; on an account, with their figures there.",
+    make=lambda appointment: appointment,
+    parts={"appointment": Beside(Appointment)},
+    writes=lambda made: {"appointment": write_plain(made)},
+    reads=lambda document: {"appointment": read_plain(Share if "total" in document else Appointment, document)},
 )
 
 
@@ -135,7 +153,4 @@ HEAD = DocumentForm(
     parts={"head": str},
     writes=lambda head: {"head": str(head)},
     reads=lambda document: {"text": document["head"]},
-)
-NOTHING: DocumentForm[None] = DocumentForm(
-    kind="nothing", says_kind=False, about="Nothing: the action is done.", make=lambda: None, parts={}
 )

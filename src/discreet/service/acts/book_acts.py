@@ -19,8 +19,6 @@ from discreet.errors import InternalError, InvalidParameter, LedgerTampered, Not
 from discreet.ledger import Book, Entry, Head, Role, Share
 from discreet.ledger import Caller as LedgerCaller
 from discreet.presentation.documents.ledger_documents import (
-    BALANCE,
-    SHARE,
     account_document,
     history_document,
 )
@@ -28,7 +26,7 @@ from discreet.presentation.documents.result_documents import result_of
 from discreet.presentation.ledger_view.account_view import ANALYST, AccountView, SpenderView, view_account, view_balance
 from discreet.presentation.ledger_view.ledger_history import AccountHistory, LedgerHistory, anchor_note, read_history
 from discreet.requests.argument_kinds import Kind
-from discreet.requests.ledger_requests import Allot, Appoint, Unlock
+from discreet.requests.ledger_requests import Appoint
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.acts.certificates import certificate
@@ -310,7 +308,7 @@ class Acts:
         require_whole(caller, verb.name)
         self._check(caller, request)
         done = verb.run(self._book, request, LedgerCaller(analyst=caller.name))
-        return self._after(request) or result_of(verb).write(done)
+        return result_of(verb).write(done)
 
     def _check(self, caller: Caller, request: Request[Any]) -> None:
         """Refuses what the ledger would take and a service does not."""
@@ -324,21 +322,6 @@ class Acts:
             of_stewards = request.role == Role.STEWARD.value or known is ServiceRole.STEWARD
             if of_stewards and caller.role is not ServiceRole.OWNER:
                 raise NotPermitted(caller.name, "appoint stewards", "The owner can.")
-
-    def _after(self, request: Request[Any]) -> Document | None:
-        """What an action has changed, where the curator's method returns nothing."""
-        if isinstance(request, Unlock):
-            return BALANCE.write(self._book.balance(request.account))
-        if isinstance(request, Allot):
-            return _share(self._book.standing(request.account).projects, request.project)
-        if isinstance(request, Appoint):
-            told = {"name": request.who, "role": request.role, "cap": None}
-            return _share(self._book.standing(request.account).people, request.who) if request.account else told
-        return None
-
-
-def _share(shares: Iterable[Share], name: str) -> Document:
-    return next(SHARE.write(one) for one in shares if one.name == name)
 
 
 def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from discreet.ledger import Remaining
 from discreet.measurement.profile.sizes import Figure
 from discreet.presentation.documents.json_values import Document
-from discreet.presentation.documents.ledger_documents import BALANCE, ENTRIES, HEAD, SHARE
+from discreet.presentation.documents.ledger_documents import ENTRIES, HEAD
 from discreet.presentation.documents.result_documents import Beside, DocumentForm, form_of, result_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -146,7 +146,7 @@ def result(model: type[BaseModel], status: int = 200) -> Responses:
 
 def verb_model(verb: Verb) -> type[BaseModel]:
     """Returns the description of what a service tells after a verb."""
-    return _AFTER.get(verb.name) or MODELS.get(verb.document) or _described(result_of(verb))
+    return MODELS.get(verb.document) or _described(result_of(verb))
 
 
 def verb_result(verb: Verb) -> Responses:
@@ -205,13 +205,6 @@ _JSON: Mapping[type, Any] = {
 """What JSON has for types that are no dataclasses of their own there."""
 
 HistoryModel, HeadModel = _described(ENTRIES), _described(HEAD)
-_AFTER: Mapping[str, type[BaseModel]] = {
-    "unlock": _described(BALANCE),
-    "allot": _described(SHARE),
-    "appoint": PersonModel,
-}
-"""What a service tells after an action whose result is nothing."""
-
 MODELS: Mapping[str, type[BaseModel]] = {"person": PersonModel, "keys": KeysModel, "new key": NewKeyModel}
 """Documents about people and keys by their kind: no curator knows them, and they have no form."""
 
