@@ -24,7 +24,7 @@ class Appointment:
         role: the person's on the account, or on the whole ledger; None for a project, and for names without one.
         cap: what they may spend of the account at most; None if only the account's budget limits them.
 
-    >>> from discreet import Budget, Curator
+    >>> from discreet import Curator
     >>> curator = Curator(":memory:")
     >>> curator.appoint("ben", "auditor")
     Appointment(name='ben', role=<Role.AUDITOR: 'auditor'>, cap=None)
