@@ -170,7 +170,7 @@ def read_head(book: Book, _: ReadHead, __: Any) -> str:
 
 def test_a_verb_needs_its_permission_and_a_whole_key(clinic: Clinic) -> None:
     """The service asks by itself, before the ledger does: not every handler meets a check of the ledger's."""
-    verb = Verb(ReadHead, f"{__name__}:read_head", "", Permission.VERIFY, Queue.LEDGER)
+    verb = Verb("read_head", f"{__name__}:ReadHead", "", Permission.VERIFY, Queue.LEDGER, "read_head")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(book_acts, "VERBS", {**VERBS, verb.name: verb})
         for caller in (clinic.owner, clinic.sam, clinic.eve):

@@ -98,7 +98,8 @@ def perform(identities: Identities, request: Request[Document], caller: Caller) 
 
 def _verb(request: type[Request[Document]], document: str, http: str, permission: Permission) -> Verb:
     faces = frozenset({"page", "http"} if http else {"page"})
-    return Verb(request, f"{__name__}:perform", document, permission, Queue.LEDGER, faces=faces, http=http)
+    place = f"{__name__}:{request.__name__}"
+    return Verb(request.verb, place, document, permission, Queue.LEDGER, "perform", faces=faces, http=http)
 
 
 PEOPLE_VERBS: Mapping[str, Verb] = MappingProxyType(
