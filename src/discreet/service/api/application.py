@@ -13,7 +13,7 @@ from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
 from discreet.service.acts import Acts
-from discreet.service.api import account_routes, job_routes, verb_routes
+from discreet.service.api import own_routes, verb_routes
 from discreet.service.api.error_responses import install, json_response
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
@@ -58,9 +58,8 @@ def create_api(
         redirect_slashes=False,
     )
     app.state.offices = Offices(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings)
-    for routes in (verb_routes, job_routes, account_routes):
-        app.include_router(routes.router)
-    app.include_router(_open)
+    for router in (verb_routes.router, own_routes.router, _open):
+        app.include_router(router)
     install(app)
     app.add_middleware(HttpGuard, settings=settings, metrics=metrics or Metrics())
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # the way FastAPI says to extend it

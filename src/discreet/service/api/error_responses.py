@@ -56,24 +56,19 @@ STATUS: Mapping[type[BaseException], int] = {
 }
 """Of an error by its class, or by the nearest class above it that is listed."""
 
-_REASONS = {
-    400: "The request is not usable",
-    404: "There is nothing at this address",
-    405: "This address does not take this method",
-    406: "None of the accepted forms can be had",
-    408: "The body did not arrive in time",
-    413: "The body is too large",
-    415: "The body is of another type than application/json",
-    421: "This name is not one of the service's",
-    431: "The headers are too large, or contradict one another",
-}
-_HINTS = {
-    404: "See /v1/openapi.json for what there is.",
-    405: "See /v1/openapi.json for what it takes.",
-    408: "Send it again, faster.",
-    406: "Accept application/json, text/csv or application/vnd.apache.arrow.stream.",
-    415: "Send Content-Type: application/json.",
-    421: "Ask the steward to list it in hosts of discreet.toml.",
+_REFUSALS = {
+    400: ("The request is not usable", ""),
+    404: ("There is nothing at this address", "See /v1/openapi.json for what there is."),
+    405: ("This address does not take this method", "See /v1/openapi.json for what it takes."),
+    406: (
+        "None of the accepted forms can be had",
+        "Accept application/json, text/csv or application/vnd.apache.arrow.stream.",
+    ),
+    408: ("The body did not arrive in time", "Send it again, faster."),
+    413: ("The body is too large", ""),
+    415: ("The body is of another type than application/json", "Send Content-Type: application/json."),
+    421: ("This name is not one of the service's", "Ask the steward to list it in hosts of discreet.toml."),
+    431: ("The headers are too large, or contradict one another", ""),
 }
 
 
@@ -95,10 +90,8 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 def error_response(error: BaseException, *, request_id: str = "", status: int | None = None) -> Response:
     """Returns an error as its document; what is none of ours tells nothing but the id of the request."""
     found = status_of(error) if status is None else status
-    headers = {}
     wait = getattr(error, "retry_after", 0)
-    if wait:
-        headers["Retry-After"] = str(wait)
+    headers = {"Retry-After": str(wait)} if wait else {}
     if found == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="discreet"'
     document = error_document(_told(error))
@@ -107,7 +100,7 @@ def error_response(error: BaseException, *, request_id: str = "", status: int | 
 
 def refusal(status: int) -> ServiceError:
     """Returns the error for what HTTP itself refuses."""
-    return ServiceError(_REASONS.get(status, "The request is refused"), _HINTS.get(status, ""))
+    return ServiceError(*_REFUSALS.get(status, ("The request is refused", "")))
 
 
 def _told(error: BaseException) -> BaseException:

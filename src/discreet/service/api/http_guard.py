@@ -12,6 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -67,7 +68,7 @@ class HttpGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(scope, receive, send, settings=self._settings, at_once=self._at_once, more=self._headers)
+        passage = _Passage(scope, receive, send, self._settings, self._at_once, self._headers)
         start = self._clock()
         refused = self._refused(scope)
         try:
@@ -77,8 +78,8 @@ class HttpGuard:
                 await self._app(scope, passage.receive, passage.send)
         except _TooLarge:
             await passage.refuse(413)
-        except ClientDisconnect:
-            await passage.leave()
+        except ClientDisconnect:  # before its request was whole: nobody is there to be answered
+            passage.error, passage.status = "ServiceError", passage.status or GONE
         except Exception as error:  # noqa: BLE001 - nothing may get to the server, which would print it
             await passage.fail(error)
         finally:
@@ -104,45 +105,46 @@ class _TooLarge(Exception):
     """A body goes on beyond what is taken."""
 
 
+@dataclass(slots=True)
 class _Passage:
     """One request on its way in, and its response on the way out."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        *,
-        settings: Settings,
-        at_once: Counter[str],
-        more: list[tuple[bytes, bytes]],
-    ) -> None:
-        self._scope, self._receive, self._send, self._settings = scope, receive, send, settings
-        self._read, self.status, self._error = 0, 0, ""
-        self._whole, self._late = False, False
-        self._began: float | None = None
-        self._at_once, self._caller, self._more = at_once, "", more
-        self.id = token(16)
-        scope.setdefault("state", {}).update(id=self.id, recognise=self.recognise)
+    scope: Scope
+    client_receive: Receive
+    client_send: Send
+    settings: Settings
+    at_once: Counter[str]
+    more: list[tuple[bytes, bytes]]
+    id: str = field(default_factory=lambda: token(16))
+    status: int = 0
+    error: str = ""
+    caller: str = ""
+    began: float | None = None
+    read: int = 0
+    whole: bool = False
+    late: bool = False
+
+    def __post_init__(self) -> None:
+        self.scope.setdefault("state", {}).update(id=self.id, recognise=self.recognise)
 
     @property
     def route(self) -> str:
         """The template of the route, which holds nothing of the address."""
-        return str(getattr(self._scope.get("route"), "path", "other"))
+        return str(getattr(self.scope.get("route"), "path", "other"))
 
     @property
     def line(self) -> dict[str, Any]:
         """What is logged: nothing of what was sent, nothing that takes time into account."""
-        state = self._scope["state"]
+        state = self.scope["state"]
         known = state.get("known")
         return {
             "request": self.id,
-            "method": self._scope["method"] if self._scope["method"] in _METHODS else "other",
+            "method": self.scope["method"] if self.scope["method"] in _METHODS else "other",
             "route": self.route,
             "status": self.status,
             "credential": known.credential if known is not None else "",
             "role": known.role.value if known is not None else "",
-            "error": self._error or state.get("error", ""),
+            "error": self.error or state.get("error", ""),
         }
 
     def recognise(self, caller: Caller) -> None:
@@ -151,78 +153,74 @@ class _Passage:
         Raises:
             TooManyRequests: if the caller has too many requests at once; many connections would be no way around it.
         """
-        connection = self._scope.get("extensions", {}).get(CONNECTION)
+        connection = self.scope.get("extensions", {}).get(CONNECTION)
         if connection is not None:
             connection.known = True
-        if self._at_once[caller.name] >= self._settings.requests_at_once:
+        if self.at_once[caller.name] >= self.settings.requests_at_once:
             hint = "Wait for the answers to some of them."
             raise TooManyRequests("Too many requests of yours are under way", hint, retry_after=1)
-        self._at_once[caller.name] += 1
-        self._caller = caller.name
+        self.at_once[caller.name] += 1
+        self.caller = caller.name
 
     def end(self) -> None:
         """Takes the request out of the count."""
-        if self._caller:
-            self._at_once[self._caller] -= 1
-            if not self._at_once[self._caller]:
-                del self._at_once[self._caller]
+        if self.caller:
+            self.at_once[self.caller] -= 1
+            if not self.at_once[self.caller]:
+                del self.at_once[self.caller]
 
     async def receive(self) -> Message:
-        if self._whole:
-            return await self._receive()
+        if self.whole:
+            return await self.client_receive()
         message = await self._in_time()
         if message["type"] == "http.request":
-            self._read += len(message.get("body", b""))
-            if self._read > MOST_BODY and is_api(self._scope):
+            self.read += len(message.get("body", b""))
+            if self.read > MOST_BODY and is_api(self.scope):
                 raise _TooLarge
-        self._whole = not message.get("more_body", False)
+        self.whole = not message.get("more_body", False)
         return message
 
     async def _in_time(self) -> Message:
         """The next part of the body, unless the client is too slow: then it is told so, and its connection ends."""
         now = time.monotonic()
-        self._began = now if self._began is None else self._began
-        allowed = self._settings.body_deadline + self._read / SLOWEST_BODY
+        self.began = now if self.began is None else self.began
+        allowed = self.settings.body_deadline + self.read / SLOWEST_BODY
         try:
-            async with asyncio.timeout(self._began + allowed - now):
-                return await self._receive()
+            async with asyncio.timeout(self.began + allowed - now):
+                return await self.client_receive()
         except TimeoutError:
             await self.refuse(408)
-            self._late = True
+            self.late = True
             raise ClientDisconnect from None
 
     async def send(self, message: Message) -> None:
-        if self._late:  # it was answered
+        if self.late:  # it was answered
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": self._headers(message["headers"])}
-        await self._send(message)
+        await self.client_send(message)
 
     def _headers(self, given: Any) -> list[tuple[bytes, bytes]]:
         own = {name.lower() for name, _ in given}
-        more = [*self._more, (b"x-request-id", self.id.encode())]
+        more = [*self.more, (b"x-request-id", self.id.encode())]
         return [*given, *((name, value) for name, value in more if name not in own)]
 
     async def refuse(self, status: int) -> None:
         """Answers with what HTTP itself refuses, unless something was answered before."""
-        self._error = "ServiceError"
+        self.error = "ServiceError"
         if not self.status:
             told = error_response(refusal(status), status=status)
             told.headers["Connection"] = "close"  # what follows may be the rest of this body, or another's request
-            await told(self._scope, self._receive, self.send)
-
-    async def leave(self) -> None:
-        """Notes that the client has gone before its request was whole; nobody is there to be answered."""
-        self._error, self.status = "ServiceError", self.status or GONE
+            await told(self.scope, self.client_receive, self.send)
 
     async def fail(self, error: Exception) -> None:
         """Answers that something is our fault; the log has the kind of the error, and nobody its message."""
-        self._error = type(error).__name__
-        _LOG.error("%s", json.dumps({"request": self.id, "route": self.route, "fault": self._error}))
+        self.error = type(error).__name__
+        _LOG.error("%s", json.dumps({"request": self.id, "route": self.route, "fault": self.error}))
         if not self.status:
             told = error_response(InternalError(), request_id=self.id)
-            await told(self._scope, self._receive, self.send)
+            await told(self.scope, self.client_receive, self.send)
 
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

@@ -1,12 +1,17 @@
-"""Routes for what a caller may see: tables, people, keys, and of the ledger budgets, history, certificates, head."""
+"""The routes that are written by hand: what a caller may see of tables, people, keys and the ledger, and their jobs."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from discreet.errors import DiscreetError
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
 from discreet.service.acts.people_acts import key_document, person_document
@@ -17,13 +22,20 @@ from discreet.service.api.response_models import (
     CertificateModel,
     HeadModel,
     HistoryModel,
+    JobModel,
     KeysModel,
     PeopleModel,
     TableModel,
     TablesModel,
+    events_result,
+    job_document,
     result,
 )
-from discreet.service.api.route_access import Looking, SecuredRoute
+from discreet.service.api.route_access import Call, Looking, SecuredRoute
+from discreet.service.api.verb_routes import LOOK_AGAIN
+from discreet.service.desk import JobStatus
+
+_SILENCE = 30  # looks without news after which a comment keeps the connection open
 
 Page: Any = Annotated[body_of(GetHistory, base=PageModel), Query()]
 
@@ -79,3 +91,43 @@ def list_people(call: Looking) -> Response:
 def list_keys(call: Looking) -> Response:
     """All keys for those who manage people, for all others their own; never what proves them."""
     return json_response({"keys": [key_document(each) for each in call.offices.identities.keys(call.caller)]})
+
+
+@router.get("/jobs/{job}", responses=result(JobModel), tags=["jobs"])
+async def get_job(job: str, call: Looking) -> Response:
+    """A job of one's own, with its outcome once it has one."""
+    return json_response(job_document(call.offices.desk.job(call.caller, job)))
+
+
+@router.get("/jobs/{job}/events", responses=events_result(), tags=["jobs"])
+async def follow_job(job: str, call: Looking) -> Response:
+    """A job now and after each change, as server-sent events, until it has ended."""
+    call.offices.desk.job(call.caller, job)  # so that what is unknown is an error and no stream
+    return StreamingResponse(_changes(job, call), media_type="text/event-stream")
+
+
+@router.delete("/jobs/{job}", responses=result(JobModel), tags=["jobs"])
+async def cancel_job(job: str, call: Looking) -> Response:
+    """Stops a job; what was charged stays charged."""
+    return json_response(job_document(call.offices.desk.cancel(call.caller, job)))
+
+
+async def _changes(job: str, call: Call) -> AsyncIterator[str]:
+    """Events until the job has ended, or the key of its caller has."""
+    changes = call.offices.desk.follow(call.caller, job)
+    coming: asyncio.Future[JobStatus] = asyncio.ensure_future(anext(changes))
+    silent = 0
+    try:
+        with suppress(StopAsyncIteration, DiscreetError):
+            while True:
+                await asyncio.wait([coming], timeout=LOOK_AGAIN)
+                call.offices.identities.caller_of_key(call.caller.credential)
+                silent += 1
+                if coming.done():
+                    status, silent = coming.result(), 0
+                    yield f"event: status\ndata: {json.dumps(job_document(status))}\n\n"
+                    coming = asyncio.ensure_future(anext(changes))
+                elif silent % _SILENCE == 0:
+                    yield ": still there\n\n"
+    finally:
+        coming.cancel()

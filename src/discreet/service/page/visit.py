@@ -73,17 +73,13 @@ class Visit:
         """Returns a page, or a piece of one."""
         return rendered(self.site, self.request, template, status, caller=self.caller, csrf=self.csrf, **context)
 
-    def text(self, name: str, default: str = "") -> str:
-        """Returns a field of the form without the spaces around it, or the default if it is empty."""
-        return self.form.get(name, "").strip() or default
+    def text(self, name: str) -> str:
+        """Returns a field of the form without the spaces around it."""
+        return self.form.get(name, "").strip()
 
-    def texts(self, name: str) -> list[str]:
-        """Returns all values of a field that are not empty."""
-        return [value.strip() for value in self.form.getlist(name) if value.strip()]
-
-    def asked(self, name: str, default: str = "") -> str:
+    def asked(self, name: str) -> str:
         """Returns a part of the address's query."""
-        return self.request.query_params.get(name, default).strip()
+        return self.request.query_params.get(name, "").strip()
 
     async def perform(self, operation: Operation, arguments: Mapping[str, Any], key: str | None = None) -> Document:
         """Has work done for whoever visits."""

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from discreet.errors import InvalidParameter
-from discreet.ledger import Entry
 from discreet.presentation.ledger_view.account_view import burn_down_chart
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.presentation.ledger_view.query_text import asked_text
@@ -37,8 +36,9 @@ def account(visit: Visit) -> Response:
     names = []
     if visit.caller.may(Permission.MANAGE_PEOPLE):
         names = [person.name for person in visit.site.identities.people(visit.caller) if not person.disabled]
-    done = next((label_of(verb.name) for verb in ACTIONS if verb.name == visit.asked("done")), "")
-    return visit.page("account.html", **_account(visit), names=names, actions=_actions(visit), safe=SAFE, done=done)
+    actions = [(verb, label_of(verb.name), _fields(visit, verb)) for verb in ACTIONS]
+    done = next((title for verb, title, _ in actions if verb.name == visit.asked("done")), "")
+    return visit.page("account.html", **_account(visit), names=names, actions=actions, safe=SAFE, done=done)
 
 
 def _account(visit: Visit) -> dict[str, Any]:
@@ -63,27 +63,10 @@ def report(visit: Visit) -> Response:
 SAFE = ("appoint", "allot")
 """Actions that give a part of what there is; all others change what people are promised."""
 
-ACTIONS = tuple(
-    sorted(
-        (
-            verb
-            for verb in VERBS.values()
-            if (verb.permission, verb.queue) == (Permission.STEWARD, Queue.LEDGER)
-            and "page" in verb.faces
-            and "account" in [each.name for each in arguments(verb.request)]
-        ),
-        key=lambda verb: verb.name not in SAFE,
-    )
-)
+_STEWARD = [verb for verb in VERBS.values() if (verb.permission, verb.queue) == (Permission.STEWARD, Queue.LEDGER)]
+_ABOUT_ACCOUNTS = [verb for verb in _STEWARD if any(each.name == "account" for each in arguments(verb.request))]
+ACTIONS = sorted((verb for verb in _ABOUT_ACCOUNTS if "page" in verb.faces), key=lambda verb: verb.name not in SAFE)
 """What a steward does to an account: each is an entry of the ledger."""
-
-
-def _actions(visit: Visit) -> list[dict[str, Any]]:
-    """What a steward can do, with the forms for it."""
-    return [
-        {"name": verb.name, "title": label_of(verb.name), "about": verb.request.__doc__, "fields": _fields(visit, verb)}
-        for verb in ACTIONS
-    ]
 
 
 def _fields(visit: Visit, verb: Verb) -> list[Field]:
@@ -112,24 +95,19 @@ def history(visit: Visit) -> Response:
     """Shows entries, the newest first: everybody's to those who may see them, else one's own."""
     everybody = visit.caller.may(Permission.SEE_ALL)
     place, who = visit.asked("account"), visit.asked("who") if everybody else ""
-    found, older = _before(visit, place or None, who or None, visit.asked("before"))
+    before = visit.asked("before")
+    given = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
+    acts, most = visit.site.acts, ON_A_PAGE
+    found = acts.recent(visit.caller, account=place or None, analyst=who or None, before=given, limit=most + 1)
     return visit.page(
         "history.html",
-        items=list(map(view_entry, found)),
+        items=list(map(view_entry, found[:most])),
         everybody=everybody,
-        names=[(told["account"], told["account"]) for told in visit.site.acts.budgets(visit.caller)],
+        names=[(told["account"], told["account"]) for told in acts.budgets(visit.caller)],
         account=place,
         who=who,
-        older=older,
-        newer=None,
+        older=found[most - 1].sequence if len(found) > most else None,
     )
-
-
-def _before(visit: Visit, account: str | None, who: str | None, before: str) -> tuple[list[Entry], int | None]:
-    """A page of entries before one of them, and where the next page begins."""
-    given = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
-    found = visit.site.acts.recent(visit.caller, account=account, analyst=who, before=given, limit=ON_A_PAGE + 1)
-    return found[:ON_A_PAGE], found[ON_A_PAGE - 1].sequence if len(found) > ON_A_PAGE else None
 
 
 def own_budget(visit: Visit) -> Response:
@@ -146,30 +124,30 @@ def certificate(visit: Visit) -> Response:
     """Shows what was promised about an answer."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
-    text = json.dumps(found, indent=1, sort_keys=True)
-    return visit.page("certificate.html", sequence=sequence, facts=_told(found), how=found.get("check", ""), text=text)
+    told = {name: _text(found[name]) for name in _TOLD if found[name]}
+    ended = found["outcome"]
+    told["outcome"] = "none yet" if ended is None else f"{ended['entry']}, entry {ended['sequence']}"
+    told |= {"question": asked_text(found), "head": _text(found["head"])}
+    return visit.page("certificate.html", sequence=sequence, facts=told, how=found["check"], text=_written(found))
 
 
 _TOLD = ("guarantee", "account", "unit", "relation", "analyst", "project", "cost", "sequence", "hash", "time")
-
-
-def _told(found: Document) -> dict[str, str]:
-    """The parts of a certificate that people read first; the rest is in the whole text."""
-    told = {name: _text(found.get(name)) for name in _TOLD if found.get(name)}
-    outcome = found.get("outcome")
-    told["outcome"] = "none yet" if outcome is None else f"{outcome['entry']}, entry {outcome['sequence']}"
-    return {**told, "question": asked_text(found), "head": _text(found.get("head"))}
+"""The parts of a certificate that people read first; the rest is in the whole text."""
 
 
 def _text(part: Any) -> str:
-    return str(part["text"]) if isinstance(part, dict) and "text" in part else str(part)
+    return str(part["text"] if isinstance(part, dict) else part)
+
+
+def _written(found: Document) -> str:
+    return json.dumps(found, indent=1, sort_keys=True)
 
 
 def export_certificate(visit: Visit) -> Response:
     """Gives a certificate as a file."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
-    return attachment(json.dumps(found, indent=1, sort_keys=True), "application/json", f"certificate-{sequence}.json")
+    return attachment(_written(found), "application/json", f"certificate-{sequence}.json")
 
 
 def show_verify(visit: Visit) -> Response:

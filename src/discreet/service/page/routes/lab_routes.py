@@ -22,7 +22,7 @@ async def show_attack(visit: Visit) -> Response:
 
 async def attack(visit: Visit) -> Response:
     """Attacks a table in a worker, and shows what was found."""
-    table, columns = visit.text("table"), visit.texts("columns")
+    table, columns = visit.text("table"), [name.strip() for name in visit.form.getlist("columns") if name.strip()]
     try:
         if not columns:
             raise InvalidParameter("columns", "none", "to be what others may know", "Choose one or more.")

@@ -1,20 +1,199 @@
-"""Protecting a table: a file is chosen, a worker looks into it, and a steward declares what is known about it."""
+"""Protecting a table: a file is chosen, a worker looks into it, and a steward declares what is known about it.
+
+The form shows a warning for all that is missing, and what it would mean for questions.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidParameter
 from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, listed, resolve, store_upload
-from discreet.service.page.steward_forms import TYPES, Declaration, declaration, inspected
+from discreet.service.page.request_forms import AMOUNTS, read_count
 from discreet.service.page.uploaded_form import UploadedForm
 from discreet.service.page.visit import PageRoute, Visit, is_refusal, require_token, to
+
+TYPES = ("int", "float", "text", "bool", "date", "timestamp")
+BOUNDED = ("int", "float", "date", "timestamp")
+_LARGEST_EPSILON = 10
+_PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
+"""What a form says about each column, in the order of `DeclaredColumn`."""
+
+
+class DeclaredColumn(NamedTuple):
+    """What a form says about one column; bounds and keys as they were typed."""
+
+    name: str
+    type: str
+    low: str = ""
+    high: str = ""
+    keys: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def bounds(self) -> list[str | int | float]:
+        """Both ends: numbers, or days as they are written."""
+        return [self._end(self.low), self._end(self.high)]
+
+    def _end(self, text: str) -> str | int | float:
+        if self.type in ("date", "timestamp"):
+            return text
+        try:
+            return int(text) if self.type == "int" or text.lstrip("+-").isdigit() else float(text)
+        except ValueError:
+            raise InvalidParameter(f"bounds of {self.name}", text, "to be a number", "Write e.g. 0 and 120.") from None
+
+    @property
+    def listed(self) -> list[str | int | bool]:
+        """The keys, which stand on lines or have commas between them."""
+        texts = self.keys.splitlines() if "\n" in self.keys else self.keys.split(",")
+        return [self._key(text.strip()) for text in texts if text.strip()]
+
+    def _key(self, text: str) -> str | int | bool:
+        if self.type == "bool":
+            return text.lower() in ("true", "yes", "1")
+        try:
+            return int(text) if self.type == "int" else text
+        except ValueError:
+            raise InvalidParameter(f"keys of {self.name}", text, "to be whole numbers") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What a form says about a table."""
+
+    source: str
+    name: str
+    unit: str = ""
+    each_row: bool = False
+    account: str = ""
+    amounts: Mapping[str, str]
+    max_groups: int = 1
+    max_rows: int = 1
+    neighbours: str = ""
+    version: str = ""
+    columns: tuple[DeclaredColumn, ...] = ()
+    change: tuple[str, ...] = ()
+    """How it differs from the declaration in the book, as the steward was shown."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is missing, and what that means for questions."""
+        return (*self._about_people(), *self._about_budget(), *self._about_columns())
+
+    def _about_people(self) -> tuple[str, ...]:
+        if not self.unit and not self.each_row:
+            return ("No unit: say which column holds the ids of people, or that each row is one person.",)
+        if self.each_row:
+            return ("Each row is protected alone. If somebody can have two rows, choose the column of their ids.",)
+        told = "At most 1 row of each person counts in a group, and in 1 group: raise the limits if people have more."
+        return (told,) if self.max_groups == self.max_rows == 1 else ()
+
+    def _about_budget(self) -> tuple[str, ...]:
+        if not self.amounts:
+            return ("No budget: a new account needs one. Leave it empty only to share an account that exists.",)
+        enough = "delta" in self.amounts or "rho" in self.amounts
+        told = [] if enough else ["No delta. Groups whose keys are not declared need a delta."]
+        try:
+            large = float(self.amounts.get("epsilon", 0)) > _LARGEST_EPSILON
+        except ValueError:
+            return (*told, "The epsilon is no number.")
+        return (*told, *(["An epsilon above 10 promises very little."] if large else []))
+
+    def _about_columns(self) -> tuple[str, ...]:
+        others = [column for column in self.columns if column.name != self.unit]
+        open_ended = [c.name for c in others if c.type in BOUNDED and not (c.low and c.high)]
+        keyless = [c.name for c in others if c.type in ("text", "bool") and not c.keys]
+        told = []
+        if open_ended:
+            told.append(f"No bounds for {', '.join(open_ended)}: sums and means of these pay to find some.")
+        if keyless:
+            told.append(f"No keys for {', '.join(keyless)}: grouping by these needs a delta, and hides small groups.")
+        return tuple(told)
+
+    def arguments(self, path: str) -> Document:
+        """Returns the arguments of `Curator.protect`, as JSON.
+
+        Raises:
+            InvalidParameter: if something that is needed is missing.
+        """
+        if not self.unit and not self.each_row:
+            hint = "Choose the column of their ids, or say that each row is one person."
+            raise InvalidParameter("unit", None, "to say whose rows these are", hint)
+        always = {"path": path, "name": self.name, "types": {c.name: c.type for c in self.columns}}
+        perhaps: dict[str, Any] = {
+            "unit": self.unit,
+            "account": self.account,
+            "budget": dict(self.amounts),
+            "bounds": {c.name: c.bounds for c in self.columns if c.low and c.high},
+            "keys": {c.name: c.listed for c in self.columns if c.keys},
+            "max_groups": self.max_groups,
+            "max_rows": self.max_rows,
+            "neighbours": self.neighbours,
+            "version": self.version,
+            "change": list(self.change),
+        }
+        return always | {name: value for name, value in perhaps.items() if value}
+
+
+def declaration(visit: Visit) -> Declaration:
+    """Returns what a form says about a table.
+
+    Raises:
+        InvalidParameter: if a number is none, or a type is unknown.
+    """
+    parts = [visit.form.getlist(part) for part in _PARTS]
+    if len({len(values) for values in parts}) > 1:
+        raise InvalidParameter("form", "this one", "to describe every column", "Load the page again.")
+    columns = [
+        DeclaredColumn(name, kind.strip(), low.strip(), high.strip(), keys.strip())
+        for name, kind, low, high, keys in zip(*parts, strict=True)
+    ]
+    for column in columns:
+        if column.type not in TYPES:
+            raise InvalidParameter(f"type of {column.name}", column.type, f"to be one of {', '.join(TYPES)}")
+    each_row = visit.text("whose") == "row"
+    return Declaration(
+        source=visit.text("source"),
+        name=visit.text("name"),
+        unit="" if each_row else visit.form.get("unit", ""),
+        each_row=each_row,
+        account=visit.text("account"),
+        amounts={name: visit.text(name) for name in AMOUNTS if visit.text(name)},
+        max_groups=read_count(visit.form, "max_groups", 1),
+        max_rows=read_count(visit.form, "max_rows", 1),
+        neighbours=visit.text("neighbours"),
+        version=visit.text("version"),
+        columns=tuple(columns),
+        change=tuple(visit.form.getlist("seen")) if visit.text("change") else (),
+    )
+
+
+def inspected(found: Document, source: str, name: str) -> Declaration:
+    """Returns the form that is proposed for a file which a worker has looked into: types, and bounds of kinds by name.
+
+    Bounds and keys are never taken from the data.
+    """
+    unit, columns = str(found.get("unit") or ""), tuple(map(_proposed, found.get("columns", ())))
+    return Declaration(source=source, name=name, unit=unit, amounts={"epsilon": "1"}, columns=columns)
+
+
+def _proposed(column: Mapping[str, Any]) -> DeclaredColumn:
+    low, high = column.get("bounds") or ("", "")
+    remarks = tuple(map(str, column.get("remarks", ())))
+    kind = str(column.get("type", "text"))
+    return DeclaredColumn(str(column["name"]), kind, str(low), str(high), remarks=remarks)
+
+
+# ------------------------------------------------------------------------------------------------------ pages
 
 
 async def choose_file(visit: Visit) -> Response:
