@@ -22,6 +22,7 @@ from discreet.requests.verb_table import VERBS, Permission, Queue
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api
 from discreet.service.api.response_models import verb_model
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.settings import Settings
@@ -111,7 +112,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         patch.chdir(folder)
         curator.appoint("stella", "steward")
         desk = CuratorDesk(curator=curator)
-        with running(create_api(desk, identities, Acts(curator._book, identities), limits, Settings())) as url:
+        with running(create_api(Offices(desk, identities, Acts(curator._book, identities), limits, Settings()))) as url:
             yield Served(url, desk, identities, keys)
 
 

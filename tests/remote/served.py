@@ -19,6 +19,7 @@ from discreet.presentation.documents.error_documents import error_document
 from discreet.privacy import Budget
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import Document, JobState, JobStatus, Work
 from discreet.service.identity import Identities, RateLimits
@@ -98,7 +99,7 @@ def served(bits: SeededBits) -> Iterator[Served]:
     curator.appoint("stella", "steward")
     desk = CuratorDesk(curator=curator)
     limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
-    app = create_api(desk, identities, Acts(curator._book, identities), limits, Settings())
+    app = create_api(Offices(desk, identities, Acts(curator._book, identities), limits, Settings()))
     with running(app) as url:
         yield Served(url, desk, identities, keys)
     curator.close()

@@ -31,6 +31,7 @@ from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Work
 from discreet.service.identity import Identities, RateLimits
@@ -260,10 +261,10 @@ def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
     for name, role in PEOPLE.items():
         known = "owner" if role is ServiceRole.OWNER else name
         keys[role] = identities.make_key(identities.local, known, role)
-    parts: Any = (desk, identities, acts, limits, settings)
+    offices: Any = Offices(desk, identities, acts, limits, settings)
     metrics = Metrics()
-    app = create_api(*parts, metrics=metrics)
-    app.mount("/", create_page(*parts))
+    app = create_api(offices, metrics=metrics)
+    app.mount("/", create_page(offices))
     return Whole(desk, identities, limits, acts, metrics, settings, app, keys, [])
 
 

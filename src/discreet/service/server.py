@@ -22,6 +22,7 @@ from discreet.ledger import Book
 from discreet.service.acts import Acts, recorder
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics, create_metrics_app
+from discreet.service.api.route_access import Offices
 from discreet.service.connection_limits import ConnectionLimits
 from discreet.service.http_listener import KEEP_ALIVE, LimitedListener, WatchedApp
 from discreet.service.identity import Identities, RateLimits
@@ -81,10 +82,9 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
         desk = ServiceDesk(book, settings, config=str(config.absolute()))
         stack.push_async_callback(desk.close, grace=_GRACE)
         await desk.open()
-        parts = (desk, identities, acts, limits, settings)
-        metrics = Metrics(lambda: desk.gauges)
-        app = create_api(*parts, metrics=metrics)
-        app.mount("/", create_page(*parts))
+        offices, metrics = Offices(desk, identities, acts, limits, settings), Metrics(lambda: desk.gauges)
+        app = create_api(offices, metrics=metrics)
+        app.mount("/", create_page(offices))
         port = await stack.enter_async_context(_listening(app, settings, settings.host, settings.port))
         watched = None
         if settings.metrics_port is not None:
@@ -94,7 +94,7 @@ async def service(config: Path, settings: Settings) -> AsyncIterator[Started]:
             )
         pg = None
         if settings.pg_port is not None:
-            wire = WireServer(*parts)
+            wire = WireServer(desk, identities, acts, limits, settings)
             pg = await wire.start(settings.host, settings.pg_port, _tls(settings))
             stack.push_async_callback(wire.close)
         stack.push_async_callback(desk.drain, grace=_GRACE)  # before the listeners close: they wait for its answers

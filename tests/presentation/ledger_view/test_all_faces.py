@@ -24,6 +24,7 @@ from discreet.presentation.template_environment import cut
 from discreet.remote import RemoteCurator
 from discreet.service.acts import Acts
 from discreet.service.api.application import create_api
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
@@ -103,11 +104,11 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faces]:
         _, key = identities.make_key(identities.local, "stella")
         limits = RateLimits(identities, requests_per_minute=100_000, questions_per_day=100_000)
         desk, acts, settings = CuratorDesk(curator=curator), Acts(book, identities), Settings(folder=folder)
-        page: Any = create_page(desk, identities, acts, limits, settings)
+        page: Any = create_page(Offices(desk, identities, acts, limits, settings))
         clinic = Clinic(folder, settings, curator, desk, identities, acts, page)  # type: ignore[arg-type]  # of one process
         patch.setattr(report_page, "_figure", lambda *_: None)  # drawing takes seconds, and tests of their own
         report = report_page.ledger_report(book).text
-        with running(create_api(desk, identities, acts, limits, settings)) as url:
+        with running(create_api(Offices(desk, identities, acts, limits, settings))) as url:
             yield Faces(book, url, key, discreet.connect(url, key=key), clinic.browser("stella"), report)
         identities.close()
 

@@ -22,6 +22,7 @@ from discreet.requests.request import Request
 from discreet.service.acts import PEOPLE_VERBS, Acts
 from discreet.service.api.application import create_api
 from discreet.service.api.metrics import Metrics
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import OPERATIONS, Document, JobState, JobStatus, Operation, Work
 from discreet.service.identity import Identities, RateLimits
@@ -176,7 +177,7 @@ def office(
     )
     metrics = Metrics(desk.gauges)
     acts: Any = FakeActs(identities)
-    app = create_api(desk, identities, acts, limits, settings or Settings(), metrics=metrics)
+    app = create_api(Offices(desk, identities, acts, limits, settings or Settings()), metrics=metrics)
     keys = Keys(identities)
     return Office(desk, identities, metrics, app, keys, keys.ids)
 

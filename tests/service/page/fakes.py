@@ -20,6 +20,7 @@ from discreet.presentation.inspection.file_check import check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import OPERATIONS, Document, Work
 from discreet.service.identity import Identities, RateLimits
@@ -230,7 +231,7 @@ def clinic_at(
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
     acts = Acts(curator._book, identities)
     limits = RateLimits(identities, requests_per_minute=10_000)
-    app = create_page(desk, identities, acts, limits, used, pages=pages)
+    app = create_page(Offices(desk, identities, acts, limits, used), pages=pages)
     try:
         yield Clinic(folder, used, curator, desk, identities, acts, app)
     finally:

@@ -12,15 +12,11 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
-from discreet.service.acts import Acts
 from discreet.service.api import own_routes, verb_routes
 from discreet.service.api.error_responses import install, json_response
 from discreet.service.api.http_guard import HttpGuard
 from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import Offices
-from discreet.service.desk import Desk
-from discreet.service.identity import Identities, RateLimits
-from discreet.service.settings import Settings
 
 VERSION = "1"
 _SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the service: dk_..._..., in no other place."}
@@ -28,23 +24,11 @@ _SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the serv
 _open = APIRouter(include_in_schema=False)
 
 
-def create_api(
-    desk: Desk,
-    identities: Identities,
-    acts: Acts,
-    limits: RateLimits,
-    settings: Settings,
-    *,
-    metrics: Metrics | None = None,
-) -> FastAPI:
+def create_api(offices: Offices, *, metrics: Metrics | None = None) -> FastAPI:
     """Returns the application that serves /v1, /healthz and /readyz; the page may be added to it.
 
     Args:
-        desk: does work.
-        identities: tell who calls.
-        acts: read and change the book.
-        limits: count requests.
-        settings: which names it has, and whether there is TLS.
+        offices: what it works with.
         metrics: count requests for stewards.
     """
     app = FastAPI(
@@ -57,11 +41,11 @@ def create_api(
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
-    app.state.offices = Offices(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings)
+    app.state.offices = offices
     for router in (verb_routes.router, own_routes.router, _open):
         app.include_router(router)
     install(app)
-    app.add_middleware(HttpGuard, settings=settings, metrics=metrics or Metrics())
+    app.add_middleware(HttpGuard, settings=offices.settings, metrics=metrics or Metrics())
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # the way FastAPI says to extend it
     return app
 

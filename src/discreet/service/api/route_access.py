@@ -55,9 +55,17 @@ NEEDS: Mapping[str, Need] = {
 """What every route needs, by the name of its function, which is its id in OpenAPI."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Offices:
-    """What routes and pages work with."""
+    """What routes and pages work with.
+
+    Attributes:
+        desk: does work.
+        identities: prove who calls.
+        acts: read and change the ledger for callers.
+        limits: count requests.
+        settings: of the service.
+    """
 
     desk: Desk
     identities: Identities

@@ -7,6 +7,7 @@ make it, `routes` has the pages, and templates and scripts lie beside them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
 from functools import partial
 
 from starlette.applications import Starlette
@@ -16,10 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.requests.verb_table import VERBS
-from discreet.service.acts import Acts
+from discreet.service.api.route_access import Offices
 from discreet.service.caller import Permission
-from discreet.service.desk import Desk
-from discreet.service.identity import Identities, RateLimits
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.page.browser_guard import BrowserGuard
 from discreet.service.page.page_templates import ASSETS, asset, environment
@@ -33,7 +32,6 @@ from discreet.service.page.routes import (
     verb_pages,
 )
 from discreet.service.page.visit import PageRoute, Site, rendered
-from discreet.service.settings import Settings
 
 NAVIGATION = (
     ("Ask", "/ask", Permission.ASK),
@@ -66,36 +64,24 @@ _KEPT = "public, max-age=31536000, immutable"
 """Of assets: their addresses change with their content."""
 
 
-def create_page(
-    desk: Desk,
-    identities: Identities,
-    acts: Acts,
-    limits: RateLimits,
-    settings: Settings,
-    *,
-    pages: Sequence[verb_pages.VerbPage] = VERB_PAGES,
-) -> BrowserGuard:
+def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> BrowserGuard:
     """Returns the page as an application to be mounted at the root of a server.
 
     Args:
-        desk: does the work.
-        identities: prove who calls.
-        acts: read the book, and are stewards' acts, for callers.
-        limits: count requests.
-        settings: of the service.
+        offices: what it works with.
         pages: those of verbs.
     """
     templates = environment()
     navigation = (*NAVIGATION[:1], *verb_pages.navigation_of(pages), *NAVIGATION[1:])
     templates.globals |= {"navigation": navigation, "provider": ""}
-    site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
+    site = Site(**{each.name: getattr(offices, each.name) for each in fields(offices)}, templates=templates)
     signed_in = (*OWN, *(route for page in pages for route in page.routes))
     routes = [Route(each.path, partial(each.answer, site), methods=[each.method]) for each in signed_in]
     for method, path, answer in (*_OPEN, *_provider_pages(site)):
         routes.append(Route(path, partial(answer, site), methods=[method]))
     routes.append(Route("/assets/{name}", _asset, methods=["GET"]))
     application = Starlette(routes=routes, exception_handlers={HTTPException: partial(_missing, site)})
-    return BrowserGuard(application, settings)
+    return BrowserGuard(application, offices.settings)
 
 
 Open = Callable[[Site, Request], Awaitable[Response]]

@@ -6,11 +6,11 @@ A field is called by its label, in the form and in every message about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.datastructures import ImmutableMultiDict
 
@@ -64,37 +64,27 @@ def in_words(error: DiscreetError) -> str:
 # ------------------------------------------------------------------------------------------------------------ kinds
 
 
-class Input(NamedTuple):
-    """How a kind of argument is typed in.
+_SHORT = (Kind.NAME, Kind.NAMES, Kind.TEXT, Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE, Kind.COUNT, Kind.LIMITS)
+_MACROS: Mapping[Kind, str] = covered(
+    {
+        **dict.fromkeys((*_SHORT, Kind.VALUE, Kind.VALUES, Kind.GENERATOR), "line"),
+        **dict.fromkeys((Kind.LEARNER, Kind.DOMAIN, Kind.DOMAINS, Kind.RULES), "area"),
+        Kind.SQL: "query",
+        Kind.BUDGET: "amounts",
+    },
+    "page",
+)
+"""The macro of `macros.html` by which each kind is typed in."""
 
-    Attributes:
-        macro: of `macros.html`.
-        read: returns what a form gives, as `Request.of` takes it; None if it gives nothing.
-    """
 
-    macro: str
-    read: Callable[[Posted, str, Arg], Any]
-
-
-def _text(posted: Posted, name: str, arg: Arg) -> Any:
+def _read(posted: Posted, name: str, arg: Arg) -> Any:
+    """What a form gives for an argument, as `Request.of` takes it; None if it gives nothing."""
+    if arg.kind is Kind.BUDGET:
+        return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
     text = posted.get(name, "").strip()
     return read_text(name, text, arg) if text else None
 
 
-def _amounts(posted: Posted, name: str, _: Arg) -> dict[str, str] | None:
-    return {part: text for part in AMOUNTS if (text := posted.get(f"{name}.{part}", "").strip())} or None
-
-
-_SHORT = (Kind.NAME, Kind.NAMES, Kind.TEXT, Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE, Kind.COUNT, Kind.LIMITS)
-_INPUTS: Mapping[Kind, Input] = covered(
-    {
-        **dict.fromkeys((*_SHORT, Kind.VALUE, Kind.VALUES, Kind.GENERATOR), Input("line", _text)),
-        **dict.fromkeys((Kind.LEARNER, Kind.DOMAIN, Kind.DOMAINS, Kind.RULES), Input("area", _text)),
-        Kind.SQL: Input("query", _text),
-        Kind.BUDGET: Input("amounts", _amounts),
-    },
-    "page",
-)
 _COUNT = Arg(Kind.COUNT, "A whole number.")
 _ON_LINES = {
     Kind.SQL: "Separate queries by an empty line.",
@@ -153,7 +143,7 @@ def read_form(
     Raises:
         InvalidParameter: naming the first argument that does not fit.
     """
-    given = {each.name: _INPUTS[each.arg.kind].read(posted, each.name, each.arg) for each in _offered(request)}
+    given = {each.name: _read(posted, each.name, each.arg) for each in _offered(request)}
     left = {name: text for name, text in usual.items() if given.get(name) is None}
     return request.of(**{**given, **left, **fixed})
 
@@ -164,7 +154,7 @@ def read_count(posted: Posted, name: str, default: int) -> int:
     Raises:
         InvalidParameter: if it is none.
     """
-    found = _text(posted, name, _COUNT)
+    found = _read(posted, name, _COUNT)
     return default if found is None else int(read_argument(name, found, _COUNT))
 
 
@@ -175,7 +165,7 @@ def _offered(request: type[Request[Any]]) -> list[Argument]:
 def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Field:
     name, arg = argument.name, argument.arg
     on_lines = _ON_LINES.get(arg.kind, "With commas between them.") if arg.many else ""
-    macro = "options" if arg.choices else "area" if arg.kind in _ON_LINES and arg.many else _INPUTS[arg.kind].macro
+    macro = "options" if arg.choices else "area" if arg.kind in _ON_LINES and arg.many else _MACROS[arg.kind]
     return Field(
         name=name,
         label=label_of(name),

@@ -24,6 +24,8 @@ from discreet.service.page.visit import PageRoute, Visit, is_refusal, require_to
 TYPES = ("int", "float", "text", "bool", "date", "timestamp")
 BOUNDED = ("int", "float", "date", "timestamp")
 _LARGEST_EPSILON = 10
+_TEXTS = ("source", "name", "whose", "account", *AMOUNTS, "neighbours", "version")
+_LIMITS = {"max_groups": 1, "max_rows": 1}
 _PARTS = ("column", "column-type", "column-low", "column-high", "column-keys")
 """What a form says about each column, in the order of `DeclaredColumn`."""
 
@@ -68,21 +70,38 @@ class DeclaredColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What a form says about a table."""
+    """What a form says about a table.
 
-    source: str
-    name: str
-    unit: str = ""
-    each_row: bool = False
-    account: str = ""
-    amounts: Mapping[str, str]
-    max_groups: int = 1
-    max_rows: int = 1
-    neighbours: str = ""
-    version: str = ""
-    columns: tuple[DeclaredColumn, ...] = ()
+    Attributes:
+        texts: its fields as they were typed.
+        limits: how many groups, and rows in each, one person may have.
+        columns: what it says about each.
+        change: how it differs from the declaration in the ledger, as the steward was shown.
+    """
+
+    texts: Mapping[str, str]
+    limits: Mapping[str, int]
+    columns: tuple[DeclaredColumn, ...]
     change: tuple[str, ...] = ()
-    """How it differs from the declaration in the book, as the steward was shown."""
+
+    def text(self, name: str) -> str:
+        """Returns a field."""
+        return self.texts.get(name, "")
+
+    @property
+    def each_row(self) -> bool:
+        """Whether each row is protected alone."""
+        return self.text("whose") == "row"
+
+    @property
+    def unit(self) -> str:
+        """The column of people's ids."""
+        return "" if self.each_row else self.text("unit")
+
+    @property
+    def budget(self) -> dict[str, str]:
+        """The amounts that were given."""
+        return {name: self.text(name) for name in AMOUNTS if self.text(name)}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -95,15 +114,15 @@ class Declaration:
         if self.each_row:
             return ("Each row is protected alone. If somebody can have two rows, choose the column of their ids.",)
         told = "At most 1 row of each person counts in a group, and in 1 group: raise the limits if people have more."
-        return (told,) if self.max_groups == self.max_rows == 1 else ()
+        return (told,) if set(self.limits.values()) == {1} else ()
 
     def _about_budget(self) -> tuple[str, ...]:
-        if not self.amounts:
+        if not self.budget:
             return ("No budget: a new account needs one. Leave it empty only to share an account that exists.",)
-        enough = "delta" in self.amounts or "rho" in self.amounts
+        enough = "delta" in self.budget or "rho" in self.budget
         told = [] if enough else ["No delta. Groups whose keys are not declared need a delta."]
         try:
-            large = float(self.amounts.get("epsilon", 0)) > _LARGEST_EPSILON
+            large = float(self.budget.get("epsilon", 0)) > _LARGEST_EPSILON
         except ValueError:
             return (*told, "The epsilon is no number.")
         return (*told, *(["An epsilon above 10 promises very little."] if large else []))
@@ -128,20 +147,16 @@ class Declaration:
         if not self.unit and not self.each_row:
             hint = "Choose the column of their ids, or say that each row is one person."
             raise InvalidParameter("unit", None, "to say whose rows these are", hint)
-        always = {"path": path, "name": self.name, "types": {c.name: c.type for c in self.columns}}
+        always = {"path": path, "name": self.text("name"), "types": {c.name: c.type for c in self.columns}}
         perhaps: dict[str, Any] = {
             "unit": self.unit,
-            "account": self.account,
-            "budget": dict(self.amounts),
+            "budget": self.budget,
             "bounds": {c.name: c.bounds for c in self.columns if c.low and c.high},
             "keys": {c.name: c.listed for c in self.columns if c.keys},
-            "max_groups": self.max_groups,
-            "max_rows": self.max_rows,
-            "neighbours": self.neighbours,
-            "version": self.version,
             "change": list(self.change),
+            **{name: self.text(name) for name in ("account", "neighbours", "version")},
         }
-        return always | {name: value for name, value in perhaps.items() if value}
+        return {**always, **self.limits, **{name: value for name, value in perhaps.items() if value}}
 
 
 def declaration(visit: Visit) -> Declaration:
@@ -160,21 +175,10 @@ def declaration(visit: Visit) -> Declaration:
     for column in columns:
         if column.type not in TYPES:
             raise InvalidParameter(f"type of {column.name}", column.type, f"to be one of {', '.join(TYPES)}")
-    each_row = visit.text("whose") == "row"
-    return Declaration(
-        source=visit.text("source"),
-        name=visit.text("name"),
-        unit="" if each_row else visit.form.get("unit", ""),
-        each_row=each_row,
-        account=visit.text("account"),
-        amounts={name: visit.text(name) for name in AMOUNTS if visit.text(name)},
-        max_groups=read_count(visit.form, "max_groups", 1),
-        max_rows=read_count(visit.form, "max_rows", 1),
-        neighbours=visit.text("neighbours"),
-        version=visit.text("version"),
-        columns=tuple(columns),
-        change=tuple(visit.form.getlist("seen")) if visit.text("change") else (),
-    )
+    texts = {name: visit.text(name) for name in _TEXTS} | {"unit": visit.form.get("unit", "")}
+    limits = {name: read_count(visit.form, name, 1) for name in _LIMITS}
+    change = tuple(visit.form.getlist("seen")) if visit.text("change") else ()
+    return Declaration(texts=texts, limits=limits, columns=tuple(columns), change=change)
 
 
 def inspected(found: Document, source: str, name: str) -> Declaration:
@@ -182,8 +186,9 @@ def inspected(found: Document, source: str, name: str) -> Declaration:
 
     Bounds and keys are never taken from the data.
     """
-    unit, columns = str(found.get("unit") or ""), tuple(map(_proposed, found.get("columns", ())))
-    return Declaration(source=source, name=name, unit=unit, amounts={"epsilon": "1"}, columns=columns)
+    texts = {"source": source, "name": name, "unit": str(found.get("unit") or ""), "epsilon": "1"}
+    columns = tuple(map(_proposed, found.get("columns", ())))
+    return Declaration(texts=texts, limits=_LIMITS, columns=columns)
 
 
 def _proposed(column: Mapping[str, Any]) -> DeclaredColumn:
@@ -244,7 +249,7 @@ def _form(visit: Visit, source: FileSource, told: Declaration, found: Document, 
 async def declare(visit: Visit) -> Response:
     """Protects the table, or shows the form again with all that is missing."""
     told = declaration(visit)
-    source = resolve(told.source, visit.site.settings)
+    source = resolve(told.text("source"), visit.site.settings)
     if visit.text("act") != "protect":
         return _form(visit, source, told, {})
     try:
@@ -253,7 +258,7 @@ async def declare(visit: Visit) -> Response:
         if not is_refusal(error):
             raise
         return _form(visit, source, told, {}, error)
-    return visit.page("protected.html", name=told.name, account=told.account or told.name)
+    return visit.page("protected.html", name=told.text("name"), account=told.text("account") or told.text("name"))
 
 
 ROUTES = (

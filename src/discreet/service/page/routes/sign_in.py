@@ -57,7 +57,7 @@ async def sign_out(visit: Visit) -> Response:
     """Ends the session, on the server and in the browser."""
     visit.site.identities.sign_out(visit.request.cookies.get(visit.site.cookie, ""))
     response = to("/sign-in")
-    response.delete_cookie(visit.site.cookie, **_session_cookie(visit.site))
+    response.delete_cookie(visit.site.cookie, **_cookie(visit.site))
     return response
 
 
@@ -80,7 +80,7 @@ class ProviderSignIn:
         except (TooManyRequests, ServiceUnavailable) as error:
             return _failed(site, request, str(error), status_of(error))
         response = to(departure.url)
-        response.set_cookie(_TICKET, departure.ticket, max_age=_TICKET_SECONDS, **_ticket_cookie(site))
+        response.set_cookie(_TICKET, departure.ticket, max_age=_TICKET_SECONDS, **_cookie(site, AWAY, "lax"))
         return response
 
     async def come_back(self, site: Site, request: Request) -> Response:
@@ -100,24 +100,19 @@ class ProviderSignIn:
         except (TooManyRequests, ServiceUnavailable) as error:
             return _failed(site, request, str(error), status_of(error))
         response = _with_session(rendered(site, request, "signed_in.html"), site, session)
-        response.delete_cookie(_TICKET, **_ticket_cookie(site))
+        response.delete_cookie(_TICKET, **_cookie(site, AWAY, "lax"))
         return response
 
 
 def _with_session(response: Response, site: Site, session: str) -> Response:
     """Puts a session into a browser."""
-    response.set_cookie(site.cookie, session, max_age=_SESSION_SECONDS, **_session_cookie(site))
+    response.set_cookie(site.cookie, session, max_age=_SESSION_SECONDS, **_cookie(site))
     return response
 
 
-def _session_cookie(site: Site) -> dict[str, Any]:
-    """A cookie for the server only, and for requests of our own pages."""
-    return {"path": "/", "secure": site.settings.secure, "httponly": True, "samesite": "strict"}
-
-
-def _ticket_cookie(site: Site) -> dict[str, Any]:
-    """A cookie for the server only, which the browser sends when another site has sent it back."""
-    return {"path": AWAY, "secure": site.settings.secure, "httponly": True, "samesite": "lax"}
+def _cookie(site: Site, path: str = "/", samesite: str = "strict") -> dict[str, Any]:
+    """A cookie for the server only: of our own pages, or ("lax") when another site sends the browser back, too."""
+    return {"path": path, "secure": site.settings.secure, "httponly": True, "samesite": samesite}
 
 
 def _refused(site: Site, request: Request, aim: str = "/") -> Response:
