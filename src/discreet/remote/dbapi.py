@@ -80,51 +80,35 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value does not fit.
-
-    >>> from unittest.mock import Mock
-    >>> refusal = errors.InvalidValue("to be finite", "Replace it.")
-    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
-    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
-    Traceback (most recent call last):
-    discreet.remote.dbapi.DataError: Expected the value to be finite. Replace it.
-    """
+    """A value does not fit; see `OperationalError` for an example."""
 
 
 class OperationalError(DatabaseError):
     """The service, the budget or the right to ask is missing.
 
     >>> from unittest.mock import Mock
-    >>> refusal = errors.InsufficientBudget("epsilon=0.1", "epsilon=0.05")
-    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
-    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
-    Traceback (most recent call last):
-    discreet.remote.dbapi.OperationalError: The charge needs epsilon=0.1; epsilon=0.05 remain.
+    >>> refusals = [errors.InvalidValue("to be finite", "Replace it."), errors.InsufficientBudget("0.1", "0.05")]
+    >>> refusals += [errors.KeyConflict(7), errors.InternalError("Something went wrong.")]
+    >>> service = Mock(**{"perform_document.side_effect": refusals})  # in the place of a service that tells them
+    >>> cursor = Connection(service, epsilon=0.1).cursor()
+    >>> for _ in refusals:
+    ...     try:
+    ...         cursor.execute("SELECT COUNT(*) AS n FROM visits")
+    ...     except (DataError, OperationalError, IntegrityError, InternalError) as error:
+    ...         print(type(error).__name__, error)
+    DataError Expected the value to be finite. Replace it.
+    OperationalError The charge needs 0.1; 0.05 remain.
+    IntegrityError The idempotency key belongs to another request, entry 7. Use a new key for ...
+    InternalError Something went wrong.
     """
 
 
 class IntegrityError(DatabaseError):
-    """An idempotency key came back with another question; cursors make a new key for each.
-
-    >>> from unittest.mock import Mock
-    >>> refusal = errors.KeyConflict(7)
-    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
-    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
-    Traceback (most recent call last):
-    discreet.remote.dbapi.IntegrityError: The idempotency key belongs to another request, entry 7. Use a new key for ...
-    """
+    """An idempotency key came back with another question; cursors make a new key for each."""
 
 
 class InternalError(DatabaseError):
-    """The service failed.
-
-    >>> from unittest.mock import Mock
-    >>> refusal = errors.InternalError("Something went wrong.")
-    >>> service = Mock(**{"perform_document.side_effect": refusal})  # in the place of a service that tells it
-    >>> Connection(service, epsilon=0.1).cursor().execute("SELECT COUNT(*) AS n FROM visits")
-    Traceback (most recent call last):
-    discreet.remote.dbapi.InternalError: Something went wrong.
-    """
+    """The service failed."""
 
 
 class ProgrammingError(DatabaseError):
@@ -227,7 +211,23 @@ def _translated() -> Iterator[None]:
         raise kind(str(error)) from error
 
 
-class Connection:
+class _Closable:
+    """Something that may be used until it is closed, at the latest at the end of its block."""
+
+    closed = False
+
+    def close(self) -> None:
+        """Ends it; further use is an error."""
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Connection(_Closable):
     """What questions of one program are asked with.
 
     Attributes:
@@ -249,7 +249,6 @@ class Connection:
     ) -> None:
         self.curator, self.delta = curator, delta
         self.epsilon = None if epsilon is None else check.positive(epsilon=epsilon)
-        self.closed = False
 
     def cursor(self) -> Cursor:
         """Returns a cursor."""
@@ -264,22 +263,12 @@ class Connection:
         """Does nothing: what was charged stays charged."""
         self._require_open()
 
-    def close(self) -> None:
-        """Ends it; further use is an error."""
-        self.closed = True
-
     def _require_open(self) -> None:
         if self.closed:
             raise InterfaceError("The connection is closed.")
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-class Cursor:
+class Cursor(_Closable):
     """Asks a question, and gives its rows.
 
     Attributes:
@@ -303,7 +292,7 @@ class Cursor:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self.arraysize, self._closed = connection, 1, False
+        self.connection, self.arraysize = connection, 1
         self._forget()
 
     def _forget(self) -> None:
@@ -381,16 +370,6 @@ class Cursor:
     def setoutputsize(self, size: int, column: int | None = None) -> None:
         """Does nothing, as PEP 249 allows."""
 
-    def close(self) -> None:
-        """Ends it; further use is an error."""
-        self._closed = True
-
     def _require_open(self) -> None:
-        if self._closed or self.connection.closed:
+        if self.closed or self.connection.closed:
             raise InterfaceError("The cursor or its connection is closed.")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

@@ -14,11 +14,17 @@ from discreet.curator.asking.answer import Answer
 from discreet.lazy import pa
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.report.csv_text import csv_text
+from discreet.requests.verb_table import Verb
 from discreet.service.api.error_responses import json_response
 from discreet.service.desk import Document
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 _ANY = {"*/*": JSON, "application/*": JSON, "text/*": CSV}
+
+
+def has_forms(verb: Verb) -> bool:
+    """Tells whether its result can leave as CSV and Arrow, too."""
+    return verb.document == "answer"
 
 
 def answer_response(document: Document, accept: str) -> Response:
@@ -27,7 +33,7 @@ def answer_response(document: Document, accept: str) -> Response:
     Raises:
         HTTPException: 406 if none of the forms is accepted.
     """
-    form = chosen(accept) if document.get("kind") == "answer" else JSON
+    form = choose_form(accept) if document.get("kind") == "answer" else JSON
     if form == JSON:
         return json_response(document)
     answer = ANSWER.read(document)
@@ -35,13 +41,15 @@ def answer_response(document: Document, accept: str) -> Response:
     return Response(_FORMS[form](answer, document), headers=headers, media_type=form)
 
 
-def chosen(accept: str) -> str:
+def choose_form(accept: str) -> str:
     """Returns the form that a header wants most; the first of those that it wants alike.
+
+    It is called before anything is paid, so that nobody pays for an answer that cannot be sent.
 
     Raises:
         HTTPException: 406 if it wants none of them.
 
-    >>> chosen("text/csv;q=0.5, application/json;q=0.4"), chosen("*/*")
+    >>> choose_form("text/csv;q=0.5, application/json;q=0.4"), choose_form("*/*")
     ('text/csv', 'application/json')
     """
     found: dict[str, float] = {}
@@ -53,15 +61,6 @@ def chosen(accept: str) -> str:
     if not found:
         raise HTTPException(406)
     return max(found, key=lambda form: found[form])
-
-
-def check_accepted(accept: str) -> None:
-    """Refuses a request whose answer could not be sent, before it is paid for.
-
-    Raises:
-        HTTPException: 406 if none of the forms is accepted.
-    """
-    chosen(accept)
 
 
 def _weight(options: list[str]) -> float:

@@ -20,7 +20,7 @@ from discreet.presentation.documents.result_documents import Beside, DocumentFor
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
-from discreet.service.api.answer_forms import ARROW, CSV
+from discreet.service.api.answer_forms import ARROW, CSV, has_forms
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
 
 Responses = dict[int | str, dict[str, Any]]
@@ -139,9 +139,9 @@ def job_document(status: JobStatus) -> Document:
     }
 
 
-def result(model: type[BaseModel], status: int = 200) -> Responses:
+def result(model: type[BaseModel]) -> Responses:
     """Returns the description of a route that gives one kind of document, or an error."""
-    return {status: {"model": model, "description": _sentence(model)}, **_ERRORS}
+    return {200: {"model": model, "description": _sentence(model)}, **_ERRORS}
 
 
 def verb_model(verb: Verb) -> type[BaseModel]:
@@ -207,11 +207,6 @@ _JSON: Mapping[type, Any] = {
 HistoryModel, HeadModel = _described(ENTRIES), _described(HEAD)
 MODELS: Mapping[str, type[BaseModel]] = {"person": PersonModel, "keys": KeysModel, "new key": NewKeyModel}
 """Documents about people and keys by their kind: no curator knows them, and they have no form."""
-
-
-def has_forms(verb: Verb) -> bool:
-    """Tells whether its result can leave as CSV and Arrow, too."""
-    return verb.document == "answer"
 
 
 def events_result() -> Responses:

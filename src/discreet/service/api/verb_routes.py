@@ -15,10 +15,10 @@ from starlette.routing import compile_path
 from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.acts import PEOPLE_VERBS
-from discreet.service.api.answer_forms import answer_response, check_accepted
+from discreet.service.api.answer_forms import answer_response, choose_form, has_forms
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import Model, QueryModel, Request, body_of
-from discreet.service.api.response_models import has_forms, job_document, verb_result
+from discreet.service.api.response_models import job_document, verb_result
 from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
 from discreet.service.caller import Caller
 from discreet.service.desk import OPERATIONS, Document, Operation, Work
@@ -80,7 +80,7 @@ async def _done(call: Call, operation: Operation, body: Request) -> Response:
     """The outcome of work, or the job that it has become."""
     work = Work(operation=operation, arguments=body.arguments, key=call.key, project=body.project)
     if has_forms(VERBS[operation.value]) and body.wait:
-        check_accepted(call.accept)
+        choose_form(call.accept)
     if not body.wait:
         status = call.offices.desk.begin(call.caller, work)
         return json_response(job_document(status), 202, {"Location": f"/v1/jobs/{status.id}"})
