@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
+from discreet.presentation.documents.result_documents import DocumentForm, declare, types_of
 from discreet.requests.argument_kinds import Arg, Kind
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
@@ -119,23 +120,44 @@ PEOPLE_VERBS: Mapping[str, Verb] = MappingProxyType(
 """What a service does to people and keys, beside `VERBS`: no curator knows them."""
 
 
-def person_document(person: Person) -> Document:
-    """Returns what is told about a person."""
-    created, disabled = _moment(person.created), _moment(person.disabled)
-    return {"name": person.name, "role": person.role.value, "created": created, "disabled": disabled}
+def _moments(made: Person | AccessKey) -> Document:
+    names = [name for name in ("created", "disabled", "expires", "revoked") if hasattr(made, name)]
+    return {name: _moment(getattr(made, name)) for name in names}
 
 
-def key_document(key: AccessKey) -> Document:
-    """Returns what may be told about a key; never what proves it."""
-    plain = {"id": key.id, "person": key.person, "role": key.role.value, "project": key.project, "note": key.note}
-    tables = None if key.tables is None else sorted(key.tables)
-    moments = {name: _moment(getattr(key, name)) for name in ("created", "expires", "revoked")}
-    return {**plain, "tables": tables, **moments}
-
-
+PERSON = declare(
+    DocumentForm(
+        kind="person",
+        says_kind=False,
+        about="Somebody who is known.",
+        make=Person,
+        parts=types_of(Person) | {"created": datetime, "disabled": datetime | None},
+        writes=_moments,
+    )
+)
+KEY = declare(
+    DocumentForm(
+        kind="key",
+        says_kind=False,
+        about="What may be told about a key; never what proves it.",
+        make=AccessKey,
+        parts={  # spelled out: what is added to a key one day does not leave by itself
+            "id": str,
+            "person": str,
+            "role": ServiceRole,
+            "tables": frozenset[str] | None,
+            "project": str,
+            "note": str,
+            "created": datetime,
+            "expires": datetime,
+            "revoked": datetime | None,
+        },
+        writes=_moments,
+    )
+)
 _WRITTEN: Mapping[str, Callable[[Any], Document]] = {
-    "person": person_document,
-    "keys": lambda key: {"keys": [key_document(key)]},
+    "person": PERSON.write,
+    "keys": lambda key: {"keys": [KEY.write(key)]},
     "new key": lambda made: {"id": made[0], "key": made[1]},
     "link": lambda token: {"token": token},
     "nothing": lambda _: {},

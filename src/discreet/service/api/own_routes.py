@@ -14,10 +14,11 @@ from starlette.responses import Response, StreamingResponse
 from discreet.errors import DiscreetError
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
-from discreet.service.acts.people_acts import key_document, person_document
+from discreet.service.acts.people_acts import KEY, PERSON
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import PageModel, body_of
 from discreet.service.api.response_models import (
+    JOB,
     BudgetsModel,
     CertificateModel,
     HeadModel,
@@ -28,7 +29,6 @@ from discreet.service.api.response_models import (
     TableModel,
     TablesModel,
     events_result,
-    job_document,
     result,
 )
 from discreet.service.api.route_access import Call, Looking, SecuredRoute
@@ -84,19 +84,19 @@ def get_anchor(call: Looking) -> Response:
 @router.get("/people", responses=result(PeopleModel), tags=["people"])
 def list_people(call: Looking) -> Response:
     """Everybody who is known."""
-    return json_response({"people": [person_document(each) for each in call.offices.identities.people(call.caller)]})
+    return json_response({"people": [PERSON.write(each) for each in call.offices.identities.people(call.caller)]})
 
 
 @router.get("/keys", responses=result(KeysModel), tags=["people"])
 def list_keys(call: Looking) -> Response:
     """All keys for those who manage people, for all others their own; never what proves them."""
-    return json_response({"keys": [key_document(each) for each in call.offices.identities.keys(call.caller)]})
+    return json_response({"keys": [KEY.write(each) for each in call.offices.identities.keys(call.caller)]})
 
 
 @router.get("/jobs/{job}", responses=result(JobModel), tags=["jobs"])
 async def get_job(job: str, call: Looking) -> Response:
     """A job of one's own, with its outcome once it has one."""
-    return json_response(job_document(call.offices.desk.job(call.caller, job)))
+    return json_response(JOB.write(call.offices.desk.job(call.caller, job)))
 
 
 @router.get("/jobs/{job}/events", responses=events_result(), tags=["jobs"])
@@ -109,7 +109,7 @@ async def follow_job(job: str, call: Looking) -> Response:
 @router.delete("/jobs/{job}", responses=result(JobModel), tags=["jobs"])
 async def cancel_job(job: str, call: Looking) -> Response:
     """Stops a job; what was charged stays charged."""
-    return json_response(job_document(call.offices.desk.cancel(call.caller, job)))
+    return json_response(JOB.write(call.offices.desk.cancel(call.caller, job)))
 
 
 async def _changes(job: str, call: Call) -> AsyncIterator[str]:
@@ -125,7 +125,7 @@ async def _changes(job: str, call: Call) -> AsyncIterator[str]:
                 silent += 1
                 if coming.done():
                     status, silent = coming.result(), 0
-                    yield f"event: status\ndata: {json.dumps(job_document(status))}\n\n"
+                    yield f"event: status\ndata: {json.dumps(JOB.write(status))}\n\n"
                     coming = asyncio.ensure_future(anext(changes))
                 elif silent % _SILENCE == 0:
                     yield ": still there\n\n"

@@ -14,14 +14,15 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from discreet.ledger import Remaining
 from discreet.measurement.profile.sizes import Figure
-from discreet.presentation.documents.json_values import Document
 from discreet.presentation.documents.ledger_documents import ENTRIES, HEAD
 from discreet.presentation.documents.result_documents import Beside, DocumentForm, form_of, result_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
+from discreet.service.acts.people_acts import PERSON
 from discreet.service.api.answer_forms import ARROW, CSV, has_forms
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
+from discreet.service.identity import AccessKey, Person
 
 Responses = dict[int | str, dict[str, Any]]
 Number = float | Literal["Infinity", "-Infinity", "NaN"]
@@ -62,116 +63,20 @@ class TableModel(_Told):
     columns: list[dict[str, Any]]
 
 
-class TablesModel(_Told):
-    """The tables that a key is for."""
-
-    tables: list[TableModel]
-
-
-class JobModel(_Told):
-    """Work that is waited for elsewhere."""
-
-    id: str
-    operation: Literal[tuple(OPERATIONS)]  # type: ignore[valid-type]  # they would be spelled out
-    state: Literal[tuple(each.value for each in JobState)]  # type: ignore[valid-type]  # they would be spelled out
-    stage: str
-    document: dict[str, Any] | None
-    error: ErrorModel | None
-
-
-class BudgetsModel(_Told):
-    """The accounts that a caller sees, with their own part of each."""
-
-    budgets: list[dict[str, Any]]
-
-
-class CertificateModel(_Told):
-    """What was promised about one charged question."""
-
-    kind: Literal["certificate"]
-    sequence: int
-    hash: str
-    guarantee: str
-
-
-class PersonModel(_Told):
-    """Somebody who is known."""
-
-    name: str
-    role: str
-
-
-class PeopleModel(_Told):
-    """Everybody who is known."""
-
-    people: list[PersonModel]
-
-
-class KeyModel(_Told):
-    """What may be told about a key."""
-
-    id: str
-    person: str
-
-
-class KeysModel(_Told):
-    """Keys, in use or not."""
-
-    keys: list[KeyModel]
-
-
-class NewKeyModel(_Told):
-    """A new key: its public id, and the key itself, which is shown this once."""
-
-    id: str
-    key: str
-
-
-def job_document(status: JobStatus) -> Document:
-    """Returns a job as JSON."""
-    return {
-        "id": status.id,
-        "operation": status.operation.value,
-        "state": status.state.value,
-        "stage": status.stage,
-        "document": status.document,
-        "error": status.error,
-    }
-
-
-def result(model: type[BaseModel]) -> Responses:
-    """Returns the description of a route that gives one kind of document, or an error."""
-    return {200: {"model": model, "description": _sentence(model)}, **_ERRORS}
-
-
-def verb_model(verb: Verb) -> type[BaseModel]:
-    """Returns the description of what a service tells after a verb."""
-    return MODELS.get(verb.document) or _described(result_of(verb))
-
-
-def verb_result(verb: Verb) -> Responses:
-    """Returns the description of a verb's route: a document, perhaps in several forms; of work, or a job."""
-    described = result(verb_model(verb))
-    if has_forms(verb):
-        binary = {"schema": {"type": "string", "format": "binary"}}
-        described[200]["content"] = {CSV: {"schema": {"type": "string"}}, ARROW: binary}
-    begun: Responses = {202: {"model": JobModel, "description": "A job that has begun."}}
-    return described if verb.queue is Queue.LEDGER else described | begun
-
-
 @cache
 def _described(form: DocumentForm[Any]) -> type[BaseModel]:
-    """Returns the description of the documents of a form: every part, with the type that JSON has for it."""
-    found: dict[str, Any] = {"kind": (Literal[form.kind], ...)} if form.says_kind else {}
-    base: type[BaseModel] = _Told
-    for part, kind in form.parts.items():
-        if isinstance(kind, Beside):
-            base = _json_type(kind.type)
-        else:
-            found[part] = (_json_type(kind), ...)
-    words = form.kind.replace("_", " ").split()
-    name = "".join(word[0].upper() + word[1:] for word in words).removesuffix("Model")
-    return create_model(f"{name}Model", __base__=base, __doc__=form.about, **found)
+    """Returns the description of the documents of a form; parts that stand beside others are those of a base."""
+    kind = {"kind": Literal[form.kind]} if form.says_kind else {}
+    beside = [_json_type(each.type) for each in form.parts.values() if isinstance(each, Beside)]
+    inside = {name: each for name, each in form.parts.items() if not isinstance(each, Beside)}
+    return _model(form.kind, form.about, {**kind, **inside}, *beside)
+
+
+def _model(called: str, about: str, parts: Mapping[str, Any], base: type[BaseModel] = _Told) -> type[BaseModel]:
+    """Returns the description of documents that have these parts, each with the type that JSON has for it."""
+    name = "".join(word[0].upper() + word[1:] for word in called.replace("_", " ").split()).removesuffix("Model")
+    fields: dict[str, Any] = {part: (_json_type(kind), ...) for part, kind in parts.items()}
+    return create_model(f"{name}Model", __base__=base, __doc__=about, **fields)
 
 
 @cache
@@ -204,9 +109,60 @@ _JSON: Mapping[type, Any] = {
 }
 """What JSON has for types that are no dataclasses of their own there."""
 
-HistoryModel, HeadModel = _described(ENTRIES), _described(HEAD)
-MODELS: Mapping[str, type[BaseModel]] = {"person": PersonModel, "keys": KeysModel, "new key": NewKeyModel}
-"""Documents about people and keys by their kind: no curator knows them, and they have no form."""
+JOB = DocumentForm(
+    kind="job",
+    says_kind=False,
+    about="Work that is waited for elsewhere.",
+    make=JobStatus,
+    parts={
+        "id": str,
+        "operation": Literal[tuple(OPERATIONS)],
+        "state": JobState,
+        "stage": str,
+        "document": dict[str, Any] | None,
+        "error": ErrorModel | None,
+    },
+    writes=lambda job: {"operation": job.operation.value, "document": job.document, "error": job.error},
+)
+JobModel, HistoryModel, HeadModel = _described(JOB), _described(ENTRIES), _described(HEAD)
+TablesModel = _model("tables", "The tables that a key is for.", {"tables": list[TableModel]})
+BudgetsModel = _model(
+    "budgets", "The accounts that a caller sees, with their own part of each.", {"budgets": list[dict[str, Any]]}
+)
+CertificateModel = _model(
+    "certificate",
+    "What was promised about one charged question.",
+    {"kind": Literal["certificate"], "sequence": int, "hash": str, "guarantee": str},
+)
+PeopleModel = _model("people", "Everybody who is known.", {"people": list[Person]})
+KeysModel = _model("keys", "Keys, in use or not.", {"keys": list[AccessKey]})
+_NEW_KEY = "A new key: its public id, and the key itself, which is shown this once."
+MODELS: Mapping[str, type[BaseModel]] = {
+    "person": _described(PERSON),
+    "keys": KeysModel,
+    "new key": _model("new key", _NEW_KEY, {"id": str, "key": str}),
+}
+"""Documents about people and keys by their kind: no curator knows them."""
+
+
+def result(model: type[BaseModel]) -> Responses:
+    """Returns the description of a route that gives one kind of document, or an error."""
+    return {200: {"model": model, "description": _sentence(model)}, **_ERRORS}
+
+
+def verb_model(verb: Verb) -> type[BaseModel]:
+    """Returns the description of what a service tells after a verb."""
+    return MODELS.get(verb.document) or _described(result_of(verb))
+
+
+def verb_result(verb: Verb) -> Responses:
+    """Returns the description of a verb's route: a document, perhaps in several forms; of work, or a job."""
+    described = result(verb_model(verb))
+    if has_forms(verb):
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        described[200]["content"] = {CSV: {"schema": {"type": "string"}}, ARROW: binary}
+    begun: Responses = {202: {"model": JobModel, "description": "A job that has begun."}}
+    return described if verb.queue is Queue.LEDGER else described | begun
 
 
 def events_result() -> Responses:

@@ -18,7 +18,7 @@ from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.api.answer_forms import answer_response, choose_form, has_forms
 from discreet.service.api.error_responses import json_response
 from discreet.service.api.request_models import Model, QueryModel, Request, body_of
-from discreet.service.api.response_models import job_document, verb_result
+from discreet.service.api.response_models import JOB, verb_result
 from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
 from discreet.service.caller import Caller
 from discreet.service.desk import OPERATIONS, Document, Operation, Work
@@ -83,7 +83,7 @@ async def _done(call: Call, operation: Operation, body: Request) -> Response:
         choose_form(call.accept)
     if not body.wait:
         status = call.offices.desk.begin(call.caller, work)
-        return json_response(job_document(status), 202, {"Location": f"/v1/jobs/{status.id}"})
+        return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
     document = await watched(call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller)
     return answer_response(document, call.accept)
 
