@@ -56,7 +56,7 @@ STATUS: Mapping[type[BaseException], int] = {
 }
 """Of an error by its class, or by the nearest class above it that is listed."""
 
-_REFUSALS = {
+REFUSALS: Mapping[int, tuple[str, str]] = {
     400: ("The request is not usable", ""),
     404: ("There is nothing at this address", "See /v1/openapi.json for what there is."),
     405: ("This address does not take this method", "See /v1/openapi.json for what it takes."),
@@ -70,6 +70,7 @@ _REFUSALS = {
     421: ("This name is not one of the service's", "Ask the steward to list it in hosts of discreet.toml."),
     431: ("The headers are too large, or contradict one another", ""),
 }
+"""What HTTP itself refuses, by its status: the reason, and what to do."""
 
 
 def status_of(error: BaseException) -> int:
@@ -100,7 +101,7 @@ def error_response(error: BaseException, *, request_id: str = "", status: int | 
 
 def refusal(status: int) -> ServiceError:
     """Returns the error for what HTTP itself refuses."""
-    return ServiceError(*_REFUSALS.get(status, ("The request is refused", "")))
+    return ServiceError(*REFUSALS.get(status, ("The request is refused", "")))
 
 
 def _told(error: BaseException) -> BaseException:

@@ -21,6 +21,7 @@ from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.acts.people_acts import PERSON
 from discreet.service.api.answer_forms import ARROW, CSV, has_forms
+from discreet.service.api.error_responses import REFUSALS
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
 from discreet.service.identity import AccessKey, Person
 
@@ -147,7 +148,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
 
 def result(model: type[BaseModel]) -> Responses:
     """Returns the description of a route that gives one kind of document, or an error."""
-    return {200: {"model": model, "description": _sentence(model)}, **_ERRORS}
+    return {200: {"model": model, "description": model.__doc__}, **_ERRORS}
 
 
 def verb_model(verb: Verb) -> type[BaseModel]:
@@ -171,29 +172,21 @@ def events_result() -> Responses:
     return {200: {"description": "Events named status, each with a job as its data.", "content": stream}, **_ERRORS}
 
 
-def _sentence(model: type[BaseModel]) -> str:
-    return (model.__doc__ or "").partition("\n")[0]
-
-
 _SAME = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorModel"}}}}
 _ERRORS: Responses = {
     status: {"description": words, **({"model": ErrorModel} if status == 400 else _SAME)}
     for status, words in {
-        400: "The request is not usable.",
+        **{status: f"{reason}." for status, (reason, _) in REFUSALS.items()},
         401: "No valid key was shown.",
         402: "The budget does not suffice; nothing was spent.",
         403: "The role or the appointment does not allow it.",
         404: "There is no such thing, or it is not the caller's.",
         406: "None of the accepted forms can be had; nothing was spent.",
         409: "The idempotency key belongs to another request; nothing was spent.",
-        413: "The body is too large.",
-        415: "The body is no JSON.",
-        421: "This name is not one of the service's.",
         422: "The request is refused; nothing was spent.",
         423: "The caller's failure credits are used up.",
         424: "The question could not be answered; its charge stays.",
         429: "Too many requests; see Retry-After.",
-        431: "The headers are too large, or one stands there twice.",
         500: "A fault of the service's.",
         501: "Something optional is not installed on the server.",
         503: "The service is full, stopping, or cannot rely on its book.",
