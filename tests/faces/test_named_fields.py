@@ -1,8 +1,12 @@
-"""Errors over HTTP and through `discreet.connect` name the field of JSON, or the Python argument, of their caller."""
+"""Errors over HTTP and through `discreet.connect` name the field of JSON, or the Python argument, of their caller.
+
+What commands print has neither: their own tests are in tests/cli, and here no message of theirs spells an argument.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +18,9 @@ from discreet.noise import SeededBits
 from discreet.requests.argument_kinds import Kind, covered
 from discreet.requests.request import Argument, arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
+from tests.cli.clinic import COUNT, TOML, run
+from tests.cli.clinic import write as write_clinic
+from tests.faces.python_spellings import python_spellings
 from tests.faces.test_one_document import GIVEN
 from tests.remote.served import Served, served
 
@@ -111,3 +118,94 @@ def test_an_error_names_the_argument_of_python(service: Served, verb: Verb) -> N
             words = {argument.name, "learner"} if argument.arg.kind is Kind.LEARNER else {argument.name}
             assert refused.value.name.partition(".")[0] in words, (bad, str(refused.value))
     assert len(service.desk.curator.entries()) == before
+
+
+# ------------------------------------------------------------------------------------------------------- command line
+
+ROOMS = (
+    "sql",
+    "plan",
+    "measurement",
+    "curator",
+    "requests",
+    "ledger",
+    "stream",
+    "synthetic",
+    "local",
+    "attacks",
+    "cli",
+)
+DECLARED = {"bounds", "identity", "keys", "max_groups", "max_rows", "most_rows", "neighbours", "today", "types", "unit"}
+"""What a steward declares: a query proposes it in words, for its caller may not be the steward."""
+
+IN_PYTHON: Mapping[str, tuple[str, ...]] = {
+    "declarations, as a steward writes them": ("curator/catalog/", "ledger/stewardship.py"),
+    "learners and generators are objects, or are configured by nobody else": (
+        "curator/training/",
+        "curator/synthesis/synthesis_plan.py",
+        "synthetic/",
+    ),
+    "what is no budget at all is an object": (
+        "requests/argument_kinds.py",
+        "ledger/tallies.py",
+        "stream/gaussian_factor.py",
+        "stream/running_sum.py",
+    ),
+    "examples, which each face spells": ("requests/ledger_requests.py",),
+    "how an object prints itself": (
+        "ledger/account.py",
+        "ledger/entry.py",
+        "ledger/policy.py",
+        "curator/streams/curated_stream.py",
+        "measurement/profile/profile.py",
+    ),
+    "of the library alone": ("local/oracles/domain.py",),
+}
+"""Files with texts that spell arguments as Python does, under the reason why no command prints them so."""
+
+
+def test_no_message_of_a_command_spells_an_argument_as_python_does() -> None:
+    names = {argument.name for verb in VERBS.values() for argument in arguments(verb.request)} | DECLARED | {"drop"}
+    found = list(python_spellings(ROOMS, names))
+    listed = {file for files in IN_PYTHON.values() for file in files}
+    assert [each for each in found if not each[0].startswith(tuple(listed))] == []
+    assert {file for file in listed if not any(each[0].startswith(file) for each in found)} == set()
+
+
+BY_AGE = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+REFUSED: Mapping[str, list[str]] = {
+    "--within knows COUNT": ["ask", "SELECT VARIANCE(age) AS v FROM visits", "--within", "1"],
+    "Ask for plain COUNT, SUM and AVG columns with --within": [
+        "ask",
+        "SELECT 2 * COUNT(*) AS n FROM visits",
+        "--within",
+        "1",
+    ],
+    "--other gathers what the groups": ["ask", COUNT, "--epsilon", "1", "--other", "rest"],
+    "What --other gathers is a sum over groups": [
+        "ask",
+        "SELECT ward, COUNT(DISTINCT age) AS n FROM visits GROUP BY ward",
+        "--epsilon",
+        "1",
+        "--other",
+        "rest",
+    ],
+    "Declare the keys, or ask with a delta, e.g. --delta 1e-8": ["ask", BY_AGE, "--epsilon", "1", "--delta", "0"],
+    "Expected --rho 1 to be": ["amend", "patients", "--rho", "1"],
+    "Expected --epsilon 1 to be": ["amend", "patients", "--epsilon", "1"],
+    "Expected --rho 1 --delta 1e-06 to be": ["allot", "flu", "patients", "--rho", "1", "--delta", "1e-6"],
+    "Expected --epsilon 1 to come with an account": ["appoint", "ana", "--epsilon", "1"],
+}
+"""What commands print that propose or refuse arguments."""
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_commands_name_options_in_reasons_hints_and_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_clinic(tmp_path, TOML)
+    assert run("protect").code == 0
+    refused = run(*REFUSED[words])
+    assert refused.code in (2, 4)
+    assert words in " ".join(refused.err.split())

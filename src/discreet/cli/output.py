@@ -151,10 +151,13 @@ def spelling_of(command: Any, error: DiscreetError) -> Spelling:
     What is wrong in discreet.toml is not told in options: there, amounts are written as in Python.
     """
     words: dict[str, str] = {}
+    whole: dict[str, str] = {}  # options that are never written with a value of Python: flags and files
     for parameter in getattr(command, "params", ()):
         option = parameter.param_type_name == "option"
         word = parameter.opts[0] if option else (parameter.metavar or parameter.name.upper()).strip("[].")
         words |= {parameter.name: word, **({word.lstrip("-").replace("-", "_"): word} if option else {})}
+        if option and (parameter.is_flag or parameter.metavar == "FILE"):
+            whole[parameter.name] = word if parameter.is_flag else f"{word} FILE"
     parts: Mapping[str, str] = getattr(getattr(command, "callback", None), "arguments", {})
     for part, argument in parts.items():  # an argument of several options goes by the first of them
         words.setdefault(argument, words.get(part, argument))
@@ -162,7 +165,9 @@ def spelling_of(command: Any, error: DiscreetError) -> Spelling:
     name = getattr(error, "name", None) or ""
     if "." in name and name not in words:
         return PYTHON
-    return Spelling(name=lambda name: words.get(name, name), given=lambda name, value: _given(words, name, value))
+    return Spelling(
+        name=lambda name: words.get(name, name), given=lambda name, value: whole.get(name) or _given(words, name, value)
+    )
 
 
 def _given(words: Mapping[str, str], name: str, value: str) -> str:

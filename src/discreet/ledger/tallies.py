@@ -181,7 +181,7 @@ def rules(budget: Loss) -> tuple[filters.Rule, ...]:
 @lru_cache(maxsize=256)
 def _rules(budget: Loss) -> tuple[filters.Rule, ...]:
     if budget.is_zero or (isinstance(budget, ApproxDP) and not (budget.epsilon and budget.delta)):
-        raise InvalidParameter("budget", budget, "to have amounts above 0", "Build it with Budget(...).")
+        raise InvalidParameter("budget", budget, "to have amounts above 0", "Pass larger ones.")
     return filters.rules(budget)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from discreet import check
 from discreet.check import assign
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.local.oracles.best_oracle import KINDS, best
 from discreet.local.oracles.domain import Domain
 from discreet.local.oracles.frequencies import Frequencies
@@ -168,7 +169,7 @@ class Survey:
             hint = "It is for another question, other values or another epsilon; collect those reports apart."
             raise InvalidParameter("reports", f"line {number}", "to be for this survey", hint)
         if not _whole(report, self.oracle.row_shape):
-            hint = "Delete that line, or leave such lines out with drop=True."
+            hint = Hint("Delete that line, or leave such lines out with {drop:True}.")
             raise InvalidParameter("reports", f"line {number}", "to be a report", hint)
         return report
 

@@ -55,8 +55,13 @@ def _read(name: str, column: str, given: Any) -> Any:
     if len(words) != 1 or set(given) - {words[0]} - _CLASSES[words[0]][2]:
         raise InvalidParameter(name, column, "to have public values", EXAMPLES)
     (word,) = words
-    made = getattr(load("discreet.synthetic", "A domain"), _CLASSES[word][0])
-    return made(given[word], **{option: value for option, value in given.items() if option != word})
+    kind, attribute, _ = _CLASSES[word]
+    made = getattr(load("discreet.synthetic", "A domain"), kind)
+    try:
+        return made(given[word], **{option: value for option, value in given.items() if option != word})
+    except InvalidParameter as error:  # which calls it as Python does
+        part = word if error.name == attribute else error.name
+        raise InvalidParameter(f"{name}.{column}.{part}", error.value, error.condition, EXAMPLES) from None
 
 
 def write_domain(name: str, given: Any) -> Any:

@@ -30,6 +30,7 @@ from discreet.attacks.reconstruction.subset_counts import (
     secret_bits,
 )
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.lazy import linalg
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins
@@ -223,7 +224,7 @@ def _usual(people: int, method: Method, bits: Bits) -> NDArray[np.int64]:
     if method != "hadamard":
         return random_subsets(4 * people, people, bits=bits)
     if people & (people - 1):
-        raise InvalidParameter("secret", people, "to be 2^k bits", 'Take method="least_squares".')
+        raise InvalidParameter("secret", people, "to be 2^k bits", Hint('Take {method:"least_squares"}.'))
     return np.asarray(linalg.hadamard(people), dtype=np.int64)
 
 
@@ -270,7 +271,7 @@ def _asked(queries: Any, answers: Floats, method: Method) -> Floats | None:
 def _orthogonal(queries: Floats | None, answers: Floats) -> None:
     size = len(answers)
     if np.isnan(answers).any() or (queries is None and size & (size - 1)):
-        raise InvalidParameter("answers", size, "to be all there, 2^k of them", 'Take method="least_squares".')
+        raise InvalidParameter("answers", size, "to be all there, 2^k of them", Hint('Take {method:"least_squares"}.'))
     if queries is not None and not (
         queries.shape == (size, size) and np.array_equal(queries.T @ queries, size * np.eye(size))
     ):

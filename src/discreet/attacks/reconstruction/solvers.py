@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.lazy import optimize, sparse, special
 
 Floats = NDArray[np.float64]
@@ -134,7 +135,7 @@ def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: 
     """
     rows, people = queries.shape
     if people > LARGEST_EXHAUSTIVE:
-        hint = 'Take method="least_squares".'
+        hint = Hint('Take {method:"least_squares"}.')
         raise InvalidParameter("queries", f"{people} people", f"about at most {LARGEST_EXHAUSTIVE} people", hint)
     errors = _squares(queries, answers)
     if alpha is not None:

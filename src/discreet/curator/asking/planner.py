@@ -226,7 +226,7 @@ class Planner:
         if needed and program.selection is not None:
             raise UnsupportedQuery(
                 "The error of a mean depends on how many values each group has, and the groups are private.",
-                "Declare the keys with keys=..., or ask with an epsilon.",
+                "Declare the keys, or ask with an epsilon.",
             )
         found = {name: self._counted(measurement, kinds[name], outside) for name in needed}
         for place in range(min((len(each) for each in found.values()), default=1)):
@@ -332,7 +332,7 @@ def refusal_of_shown_groups(measurement: MeasurementPlan, accepts: Accepts) -> U
         if groups
         else "",
     ]
-    usual = "declare the keys with keys=..., or ask for each SELECT with GROUP BY by itself"
+    usual = "declare the keys, or ask for each SELECT with GROUP BY by itself"
     told = "; or ".join(filter(None, ways)) or usual
     return UnsupportedQuery(_SHOWN_ALONE, f"{told[0].upper()}{told[1:]}.")
 

@@ -82,8 +82,8 @@ class Replay:
         for part in (Fraction(99, 100), Fraction(1, 2)):
             cheaper = replace(terms, epsilon=Fraction(at_most(largest * part)))
             if self.find(measurement, cheaper) is not None:
-                told = f"{math.sqrt(derived.excess):.3g} times the noise"
-                return f"Earlier answers tell this with {told}: ask with epsilon={at_most(largest * part)} or less."
+                told, most = f"{math.sqrt(derived.excess):.3g} times the noise", at_most(largest * part)
+                return f"Earlier answers tell this with {told}: ask with an epsilon of {most} or less."
         return None
 
     def _same(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:

@@ -350,12 +350,12 @@ def plain_program(measurement: MeasurementPlan, law: Law) -> Program:
     if measurement.missing:
         raise UnsupportedQuery(
             f"Something must be found out first: {measurement.missing[0].subject}.",
-            "Declare bounds with bounds=..., so that a stream needs no probe.",
+            "Declare its bounds, so that a stream needs no probe.",
         )
     if measurement.plan.keys and not all(_has_keys(measurement, key) for key in measurement.plan.keys):
         raise UnsupportedQuery(
             "Groups of a stream are the same in every period, so that their keys must be public.",
-            f"Declare them with keys=..., or leave them out: {_EXAMPLE}.",
+            f"Declare them, or leave them out: {_EXAMPLE}.",
         )
     program = measurement.program(_ANY, measurement.facts, law)
     single = len(program.measures) == 1 and len(program.measures[0].form.statistics) == 1 and not program.draws

@@ -26,7 +26,7 @@ from discreet.synthetic.linked.linked_domain import LinkedDomain, LinkedRows, Un
 from discreet.synthetic.linked.linked_generator import LinkedGenerator, check_selections, linked_event
 from discreet.synthetic.linked.linked_model import LinkedModel
 
-_ACCOUNT = "Tables of one account are about the same people: protect(..., account=...)."
+_ACCOUNT = "Tables of one account are about the same people: declare both under one account."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,14 +145,14 @@ def linked_plan(people: SynthesisPlan, events: SynthesisPlan) -> LinkedPlan:
     """
     for role, plan in (("people", people), ("events", events)):
         if plan.rows.schema.unit is None:
-            hint = "Each of its rows is a person of its own: protect it with unit=... to say whose rows they are."
+            hint = "Each of its rows is a person of its own: declare its unit, which says whose rows they are."
             raise InvalidParameter(role, plan.table, "to have a column that says whose a row is", hint)
     if people.account != events.account:
         told = f"to be of the account {people.account!r}, as {people.table}"
         raise InvalidParameter("events", events.table, told, _ACCOUNT)
     if _unit(people).type is not _unit(events).type:
         told = f"to have ids of the type {_unit(people).type.value}, as {people.table}"
-        raise InvalidParameter("events", events.table, told, "Declare the same type for both, types={...}.")
+        raise InvalidParameter("events", events.table, told, "Declare the same type for both.")
     names = (people.table, events.table)
     linked = LinkedDomain(people=people.domain, events=events.domain, names=names, most=events.rows_per_unit)
     found = LinkedPlan(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.check import assign
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 
 _HINT = "Make reports with `privatize` of the same oracle, or read them with Reports.from_json."
 
@@ -146,7 +147,7 @@ def accepted(
     good = valid(rows) if len(rows) else np.ones(0, dtype=bool)
     dropped = len(rows) - int(np.count_nonzero(good))
     if dropped and not drop:
-        hint = "Somebody sends what no client makes; leave such rows out with drop=True."
+        hint = Hint("Somebody sends what no client makes; leave such rows out with {drop:True}.")
         raise InvalidParameter("reports", f"{dropped} impossible rows", "to be rows that a client can make", hint)
     if len(rows) == dropped:
         raise InvalidParameter("reports", "no reports", "to hold at least one report")

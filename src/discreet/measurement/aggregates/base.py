@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from discreet.errors import InternalError
+from discreet.hint_text import Hint
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.needs import Need
@@ -61,7 +62,7 @@ class Aggregation(ABC):
     @property
     def no_target(self) -> tuple[str, str]:
         """Returns why `within=` refuses it, and what to do instead."""
-        return "within= knows COUNT, SUM and AVG.", "Ask with an epsilon instead."
+        return Hint("{within} knows COUNT, SUM and AVG."), "Ask with an epsilon instead."
 
     @property
     def not_of_rows(self) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def check_plain(question: Question) -> None:
         if named & noisy_columns(question) and not plain:
             raise UnsupportedQuery(
                 f"The error of {output.name!r} is not known beforehand: it is computed from aggregates.",
-                "Ask for plain COUNT, SUM and AVG columns with within=, or ask with an epsilon.",
+                Hint("Ask for plain COUNT, SUM and AVG columns with {within}, or ask with an epsilon."),
             )
 
 

@@ -42,7 +42,7 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
     """
     if not plan.keys or plan.sets or plan.beside:
         raise UnsupportedQuery(
-            "other= gathers what the groups of one GROUP BY leave out.",
+            Hint("{other} gathers what the groups of one GROUP BY leave out."),
             "Ask with one GROUP BY over columns, and no question inside the question.",
         )
     if public_keys(plan, schema) is None:
@@ -70,7 +70,8 @@ def _with_label(key: Key, schema: TableSchema, label: Value) -> Key:
     listed = call("in", x, *(Literal(value, x.type) for value in column.keys if value is not None))
     gathered = call("if", listed, x, Literal(label, x.type))
     if not fits(gathered):
-        raise UnsupportedQuery(f"{key.name!r} has too many keys for other=.", "Group by a column with fewer keys.")
+        reason = f"{key.name!r} has too many keys for one more group."
+        raise UnsupportedQuery(reason, "Group by a column with fewer keys.")
     return replace(key, expression=gathered)
 
 

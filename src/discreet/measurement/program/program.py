@@ -417,9 +417,9 @@ def public_keys(question: Question, schema: TableSchema) -> Keys | None:
 
 def _check_private(delta: Fraction, schema: TableSchema) -> None:
     if not delta:
-        hint: str = Hint("Declare the keys with keys=..., or ask with a delta, e.g. {delta:1e-8}.")
+        hint: str = Hint("Declare the keys, or ask with a delta, e.g. {delta:1e-8}.")
         if not schema.private_groups:
-            hint = "Its account has none: declare the keys with keys=..., or group by something whose values are known."
+            hint = "Its account has none: declare the keys, or group by something whose values are known."
         raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)
 
 
@@ -434,9 +434,11 @@ def _gathering(question: Question, contribution: Contribution) -> Contribution:
     groups = contribution.limits.groups
     if not all(aggregation(aggregate.kind).adds_up(groups) for aggregate in question.aggregates):
         raise UnsupportedQuery(
-            "What other= gathers is a sum over groups, and different values, people in several groups, quantiles and "
-            "modes do not add up.",
-            "Ask for COUNT(*), SUM or AVG; people are counted with max_groups=1, where nobody is in two groups.",
+            Hint(
+                "What {other} gathers is a sum over groups, and different values, people in several groups, quantiles "
+                "and modes do not add up."
+            ),
+            "Ask for COUNT(*), SUM or AVG; people are counted where nobody may be in two groups.",
         )
     return replace(contribution, gathers=True)
 

@@ -76,7 +76,7 @@ def checked_candidates(argument: Expression, schema: TableSchema) -> Candidates:
     if found is None:
         raise UnsupportedQuery(
             "MODE is drawn among public values, and its argument has none, or too many.",
-            "Declare its keys with keys=..., or ask for the groups: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1.",
+            "Declare its keys, or ask for the groups: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1.",
         )
     return found
 

@@ -176,7 +176,7 @@ def bounded_steps(
     if limits is None:
         raise UnsupportedQuery(
             f"{name} needs public bounds of its argument.",
-            f"Declare them with bounds=..., or clip in the question: {name}({CLIPPED}).",
+            f"Declare them, or clip in the question: {name}({CLIPPED}).",
         )
     if power > 1 and not multipliable(limits, argument.type, power):
         raise UnsupportedQuery(

@@ -245,7 +245,7 @@ def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = Fa
     if limits is None:
         raise UnsupportedQuery(
             "A quantile needs public bounds of its argument.",
-            f"Declare them with bounds=..., or clip in the question: MEDIAN({CLIPPED}).",
+            f"Declare them, or clip in the question: MEDIAN({CLIPPED}).",
         )
     if argument.type.is_time:
         return TimeGrid.of(limits, argument.type)

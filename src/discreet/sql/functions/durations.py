@@ -157,7 +157,7 @@ def today(scope: Scope, node: exp.Expr) -> Literal:
         UnsupportedQuery: if none is.
     """
     if scope.source.today is None:
-        hint = "Declare it, e.g. Curator(today=datetime.date(2026, 1, 31)), or write the date: {since}."
+        hint = "Have the steward declare a day as today, or write the date: {since}."
         scope.refuse("No day is declared as today.", hint, node)
     return Literal(scope.source.today, Type.DATE)
 

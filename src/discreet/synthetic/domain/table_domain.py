@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.check import assign
 from discreet.errors import InvalidParameter
+from discreet.hint_text import Hint
 from discreet.noise import Bits
 from discreet.noise.experiment import uniforms
 from discreet.synthetic.domain.calendar_parts import Calendar
@@ -36,7 +37,7 @@ MOST_FORBIDDEN = 1 << 22
 MOST_TOGETHER = 1 << 24
 """Cells of all cliques of columns that rules connect: a public limit on memory."""
 
-_DOMAIN = "Pass e.g. domain={'sex': ['F', 'M'], 'age': range(0, 100, 5)}; it is public, never read from the data."
+_DOMAIN = Hint("Pass e.g. {domain:dict(sex=['F', 'M'], age=range(0, 100, 5))}; it is public, never read from the data.")
 _FORBIDDEN = "Pass e.g. forbidden=[{'age': range(0, 15), 'status': ['married']}]."
 
 
@@ -143,7 +144,7 @@ class Domain:
         given = [name for name in columns if name not in ignore]
         unknown = [name for name in given if name not in self.columns]
         if unknown:
-            hint = f"Declare what values it may have, or leave the column out. {_DOMAIN}"
+            hint = Hint(f"Declare what values it may have, or leave the column out. {_DOMAIN.template}")
             raise InvalidParameter("column", unknown[0], "to have a domain", hint)
         absent = [name for name in self.columns if name not in given]
         if absent:
@@ -236,7 +237,7 @@ def _column(name: str, declared: Any) -> ColumnDomain:
         return Bins(declared)
     if isinstance(declared, list | tuple):
         return Keys(declared)
-    hint = "Say Keys([...]) for values or Bins([...]) for edges of numbers. " + _DOMAIN
+    hint = Hint(f"Say Keys([...]) for values or Bins([...]) for edges of numbers. {_DOMAIN.template}")
     raise InvalidParameter(f"domain of {name}", declared, "to be a list of values or a range of edges", hint)
 
 
