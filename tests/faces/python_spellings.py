@@ -19,7 +19,7 @@ def python_spellings(rooms: Iterable[str], names: Iterable[str]) -> Iterator[tup
         for path in sorted((SOURCES / room).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-            for node in ast.walk(tree):
-                shown = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-                if shown and spelled.search(node.value):
-                    yield path.relative_to(SOURCES).as_posix(), node.value
+            texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
+            for text in (node.value for node in texts if isinstance(node.value, str)):
+                if spelled.search(text):
+                    yield path.relative_to(SOURCES).as_posix(), text

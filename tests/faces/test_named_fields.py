@@ -6,7 +6,6 @@ What commands print has neither: their own tests are in tests/cli, and here no m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -164,6 +163,7 @@ IN_PYTHON: Mapping[str, tuple[str, ...]] = {
 """Files with texts that spell arguments as Python does, under the reason why no command prints them so."""
 
 
+@pytest.mark.ci
 def test_no_message_of_a_command_spells_an_argument_as_python_does() -> None:
     names = {argument.name for verb in VERBS.values() for argument in arguments(verb.request)} | DECLARED | {"drop"}
     found = list(python_spellings(ROOMS, names))
@@ -172,25 +172,26 @@ def test_no_message_of_a_command_spells_an_argument_as_python_does() -> None:
     assert {file for file in listed if not any(each[0].startswith(file) for each in found)} == set()
 
 
-BY_AGE = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+PRIVATE = TOML.replace('keys = { ward = ["A", "B", "C"] }\n', "")
+GROUPS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+CAPPED = ("--max-epsilon", "1")
 REFUSED: Mapping[str, list[str]] = {
-    "--within knows COUNT": ["ask", "SELECT VARIANCE(age) AS v FROM visits", "--within", "1"],
+    "--within knows COUNT": ["ask", "SELECT VARIANCE(age) AS v FROM visits", "--within", "1", *CAPPED],
     "Ask for plain COUNT, SUM and AVG columns with --within": [
         "ask",
         "SELECT 2 * COUNT(*) AS n FROM visits",
         "--within",
         "1",
+        *CAPPED,
     ],
+    "to be given with --within": ["ask", COUNT, "--within", "1"],
     "--other gathers what the groups": ["ask", COUNT, "--epsilon", "1", "--other", "rest"],
     "What --other gathers is a sum over groups": [
         "ask",
         "SELECT ward, COUNT(DISTINCT age) AS n FROM visits GROUP BY ward",
-        "--epsilon",
-        "1",
-        "--other",
-        "rest",
+        *("--epsilon", "1", "--delta", "1e-7", "--other", "rest"),
     ],
-    "Declare the keys, or ask with a delta, e.g. --delta 1e-8": ["ask", BY_AGE, "--epsilon", "1", "--delta", "0"],
+    "Declare the keys, or ask with a delta, e.g. --delta 1e-8": ["ask", GROUPS, "--epsilon", "1", "--delta", "0"],
     "Expected --rho 1 to be": ["amend", "patients", "--rho", "1"],
     "Expected --epsilon 1 to be": ["amend", "patients", "--epsilon", "1"],
     "Expected --rho 1 --delta 1e-06 to be": ["allot", "flu", "patients", "--rho", "1", "--delta", "1e-6"],
@@ -199,13 +200,20 @@ REFUSED: Mapping[str, list[str]] = {
 """What commands print that propose or refuse arguments."""
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A protected clinic, of which all that is asked here is refused."""
+    folder = tmp_path_factory.mktemp("clinic")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_clinic(folder, PRIVATE)
+        assert run("protect").code == 0
+        yield
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", REFUSED)
-def test_commands_name_options_in_reasons_hints_and_values(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_clinic(tmp_path, TOML)
-    assert run("protect").code == 0
+def test_commands_name_options_in_reasons_hints_and_values(words: str) -> None:
     refused = run(*REFUSED[words])
     assert refused.code in (2, 4)
     assert words in " ".join(refused.err.split())

@@ -48,7 +48,9 @@ class Target:
             InvalidParameter: if an amount is not positive, or there is no cap.
         """
         if max_epsilon is None:
-            raise InvalidParameter("max_epsilon", None, "to be given with within", "Say what it may cost at most.")
+            raise InvalidParameter(
+                "max_epsilon", None, Hint("to be given with {within}"), "Say what it may cost at most."
+            )
         return cls(
             within=check.positive(within=within),
             confidence=confidence,
