@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from discreet.hint_text import PYTHON, Hint, Spelling, point_at, spell
+from discreet.hint_text import PYTHON, Hint, Spelling, point_at, spell, spell_expected
 
 
 class DiscreetError(Exception):
@@ -476,7 +475,7 @@ def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, st
     reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
     if isinstance(error, InvalidParameter) and "condition" in vars(error):  # one that travelled may lack it
         reason = reason.replace(error.condition, spell(error.condition, spelling), 1)
-        reason = _expected(reason, error.name, spelling)
+        reason = spell_expected(reason, error.name, spelling)
     told = vars(error).get("reason")
     if isinstance(told, Hint):
         reason = reason.replace(told, told.spelled(spelling), 1)
@@ -484,18 +483,6 @@ def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, st
     pointer = point_at(getattr(error, "text", ""), position) if position else ""
     found = {type(error).__name__: reason, "Hint": hint, "Position": where + pointer}
     return {label: text for label, text in found.items() if text or label not in ("Hint", "Position")}
-
-
-_BUDGET = re.compile(r"((?:epsilon|rho)=[^\s,]+(?:, delta=[^\s,]+)?) ")
-
-
-def _expected(reason: str, name: str, spelling: Spelling) -> str:
-    """Names an argument as a face does; a budget, which may be several arguments, as it would be given."""
-    after = reason.partition(f"Expected {name}=")[2]
-    budget = _BUDGET.match(after)
-    if budget is not None and spelling is not PYTHON:
-        return f"Expected {spelling.given(name, f'Budget({budget[1]})')} {after[budget.end() :]}"
-    return reason.replace(f"Expected {name}=", f"Expected {spelling.name(name)}=", 1)
 
 
 def _call(error: BaseException) -> list[str]:

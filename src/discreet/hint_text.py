@@ -62,6 +62,23 @@ def _spelled(template: str, spelling: Spelling) -> str:
     return _ARGUMENT.sub(lambda found: spelling.given(found[1], found[2] or ""), template)
 
 
+_BUDGET = re.compile(r"((?:epsilon|rho)=[^\s,]+(?:, delta=[^\s,]+)?) ")
+
+
+def spell_expected(reason: str, name: str, spelling: Spelling) -> str:
+    """Returns "Expected name=value ..." as a face spells it; a budget, which may be several arguments, as it is given.
+
+    >>> shell = Spelling(name="--{}".format, given=lambda _, value: value.replace("Budget(rho=", "--rho ").rstrip(")"))
+    >>> spell_expected("Expected cap=rho=1 to fit.", "cap", shell), spell_expected("Expected n=0 > 0.", "n", shell)
+    ('Expected --rho 1 to fit.', 'Expected --n=0 > 0.')
+    """
+    after = reason.partition(f"Expected {name}=")[2]
+    budget = _BUDGET.match(after)
+    if budget is not None and spelling is not PYTHON:
+        return f"Expected {spelling.given(name, f'Budget({budget[1]})')} {after[budget.end() :]}"
+    return reason.replace(f"Expected {name}=", f"Expected {spelling.name(name)}=", 1)
+
+
 _WIDTH, _BEFORE = 100, 60  # of what is shown of a long line, and of what comes before the place
 
 
