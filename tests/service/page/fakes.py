@@ -20,12 +20,13 @@ from discreet.presentation.inspection.file_check import check_file
 from discreet.presentation.inspection.proposed_config import table_name
 from discreet.privacy import Budget
 from discreet.service.acts import Acts, recorder
+from discreet.service.api.http_guard import HttpGuard
+from discreet.service.api.metrics import Metrics
 from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import OPERATIONS, Document, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import VERB_PAGES, create_page
-from discreet.service.page.browser_guard import BrowserGuard
 from discreet.service.page.routes.verb_pages import VerbPage
 from discreet.service.settings import Settings
 from discreet.service.worker import operations
@@ -134,7 +135,7 @@ class Clinic:
     desk: FakeDesk
     identities: Identities
     acts: Acts
-    app: BrowserGuard
+    app: HttpGuard
 
     def browser(self, name: str | None = None) -> Browser:
         """Returns a browser in which somebody is signed in, or nobody."""
@@ -231,7 +232,8 @@ def clinic_at(
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
     acts = Acts(curator._book, identities)
     limits = RateLimits(identities, requests_per_minute=10_000)
-    app = create_page(Offices(desk, identities, acts, limits, used), pages=pages)
+    page = create_page(Offices(desk, identities, acts, limits, used), pages=pages)
+    app = HttpGuard(page, settings=used, metrics=Metrics())
     try:
         yield Clinic(folder, used, curator, desk, identities, acts, app)
     finally:

@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from discreet.service.api.http_guard import host_name
+from discreet.service.api.http_guard import POLICY, host_name
 from discreet.service.caller import PERMISSIONS
 from discreet.service.page import ROUTES
-from discreet.service.page.browser_guard import POLICY
 from discreet.service.page.visit import MOST_FORM, PageRoute
 from tests.service.page.fakes import HOST, ORIGIN, PEOPLE, Browser, Clinic
 

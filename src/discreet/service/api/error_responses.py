@@ -58,6 +58,7 @@ STATUS: Mapping[type[BaseException], int] = {
 
 REFUSALS: Mapping[int, tuple[str, str]] = {
     400: ("The request is not usable", ""),
+    403: ("This request did not come from the service's own page", "Send it from there."),
     404: ("There is nothing at this address", "See /v1/openapi.json for what there is."),
     405: ("This address does not take this method", "See /v1/openapi.json for what it takes."),
     406: (

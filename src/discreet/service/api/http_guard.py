@@ -1,4 +1,7 @@
-"""What stands before all routes: sizes, the Host, headers that browsers obey, and one line of log for each request.
+"""What stands before all routes and pages: sizes, the Host, the Origin, headers that browsers obey, one line of log.
+
+DNS rebinding ends at the Host, requests that other sites make in somebody's browser end at the Origin, and the policy
+of every page forbids scripts, styles, frames, forms and connections that are not its own.
 
 Formal guarantee: whatever happens behind it, a client gets a response without a word about why, if the error is none of
 this library's own; no exception gets past it, so that no server prints what it holds.
@@ -15,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -42,6 +46,16 @@ SECURITY_HEADERS: Mapping[bytes, bytes] = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
 }
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+PAGE_HEADERS: Mapping[bytes, bytes] = {
+    **SECURITY_HEADERS,
+    b"content-security-policy": POLICY.encode(),
+    b"referrer-policy": b"same-origin",  # with no-referrer, browsers send the Origin of a form as null
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
 _TLS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 _LOG = logging.getLogger("discreet.service.http")
 
@@ -60,7 +74,6 @@ class HttpGuard:
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
-        self._headers = [*SECURITY_HEADERS.items(), *([_TLS_ONLY] if settings.secure else [])]
         self._at_once: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +81,7 @@ class HttpGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(scope, receive, send, self._settings, self._at_once, self._headers)
+        passage = _Passage(scope, receive, send, self._settings, self._at_once)
         start = self._clock()
         refused = self._refused(scope)
         try:
@@ -96,9 +109,19 @@ class HttpGuard:
             b"content-length" in names and b"transfer-encoding" in names
         ):
             return 431
-        if not is_own_host(scope, self._settings):
+        if not self._is_own_host(scope):
             return 421
-        return 413 if _announced(scope) > MOST_BODY and is_api(scope) else 0
+        if is_api(scope):
+            return 413 if _announced(scope) > MOST_BODY else 0
+        return 403 if scope["method"] not in _SAFE and not self._is_own_origin(scope) else 0
+
+    def _is_own_host(self, scope: Scope) -> bool:
+        hosts = Headers(scope=scope).getlist("host")
+        return len(hosts) == 1 and host_name(hosts[0]) in {name.lower() for name in self._settings.hosts}
+
+    def _is_own_origin(self, scope: Scope) -> bool:
+        headers, scheme = Headers(scope=scope), "https" if self._settings.secure else "http"
+        return headers.getlist("origin") == [f"{scheme}://{headers['host']}"]
 
 
 class _TooLarge(Exception):
@@ -114,7 +137,6 @@ class _Passage:
     client_send: Send
     settings: Settings
     at_once: Counter[str]
-    more: list[tuple[bytes, bytes]]
     id: str = field(default_factory=lambda: token(16))
     status: int = 0
     error: str = ""
@@ -203,8 +225,9 @@ class _Passage:
 
     def _headers(self, given: Any) -> list[tuple[bytes, bytes]]:
         own = {name.lower() for name, _ in given}
-        more = [*self.more, (b"x-request-id", self.id.encode())]
-        return [*given, *((name, value) for name, value in more if name not in own)]
+        more = {**(SECURITY_HEADERS if is_api(self.scope) else PAGE_HEADERS), b"x-request-id": self.id.encode()}
+        more |= dict([_TLS_ONLY]) if self.settings.secure else {}
+        return [*given, *((name, value) for name, value in more.items() if name not in own)]
 
     async def refuse(self, status: int) -> None:
         """Answers with what HTTP itself refuses, unless something was answered before."""
@@ -223,24 +246,19 @@ class _Passage:
             await told(self.scope, self.client_receive, self.send)
 
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_SAFE = ("GET", "HEAD")
+_METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def is_api(scope: Scope) -> bool:
-    """Tells whether a request is for the API; the page has limits of its own."""
-    return str(scope["path"]).startswith("/v1")
+    """Tells whether a request is for the API, or about its health; all else is for the page, which reads its bodies."""
+    return str(scope["path"]).startswith(("/v1", "/healthz", "/readyz"))
 
 
 def _announced(scope: Scope) -> int:
     """How long a body says it is; the largest if that is no number."""
     texts = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(texts[0]) if texts and texts[0].isdigit() and len(texts[0]) < 16 else MOST_BODY + 1 if texts else 0
-
-
-def is_own_host(scope: Scope, settings: Settings) -> bool:
-    """Tells whether a request has one Host, and it is a name of the service's; DNS rebinding ends here."""
-    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-    return len(hosts) == 1 and host_name(hosts[0]) in {name.lower() for name in settings.hosts}
 
 
 def host_name(header: str) -> str:

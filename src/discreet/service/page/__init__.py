@@ -1,7 +1,7 @@
 """The page: rendered on the server, small, and without network; every piece of it escapes what it shows.
 
-`create_page` puts it together. `browser_guard` stands before everything, `visit` is one request of somebody who may
-make it, `routes` has the pages, and templates and scripts lie beside them.
+`create_page` puts it together. `HttpGuard` of the API stands before everything, `visit` is one request of somebody who
+may make it, `routes` has the pages, and templates and scripts lie beside them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from discreet.requests.verb_table import VERBS
 from discreet.service.api.route_access import Offices
 from discreet.service.caller import Permission
 from discreet.service.identity.openid import OpenIdSignIn
-from discreet.service.page.browser_guard import BrowserGuard
 from discreet.service.page.page_templates import ASSETS, asset, environment
 from discreet.service.page.routes import (
     analyst_routes,
@@ -64,8 +63,8 @@ _KEPT = "public, max-age=31536000, immutable"
 """Of assets: their addresses change with their content."""
 
 
-def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> BrowserGuard:
-    """Returns the page as an application to be mounted at the root of a server.
+def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB_PAGES) -> Starlette:
+    """Returns the page as an application to be mounted at the root of a server, behind `HttpGuard`.
 
     Args:
         offices: what it works with.
@@ -80,8 +79,7 @@ def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB
     for method, path, answer in (*_OPEN, *_provider_pages(site)):
         routes.append(Route(path, partial(answer, site), methods=[method]))
     routes.append(Route("/assets/{name}", _asset, methods=["GET"]))
-    application = Starlette(routes=routes, exception_handlers={HTTPException: partial(_missing, site)})
-    return BrowserGuard(application, offices.settings)
+    return Starlette(routes=routes, exception_handlers={HTTPException: partial(_missing, site)})
 
 
 Open = Callable[[Site, Request], Awaitable[Response]]
