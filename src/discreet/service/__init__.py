@@ -4,7 +4,7 @@ How a query over HTTP gets its answer, from top to bottom and back; each arrow d
 
     client      POST /v1/ask
       |         http_listener          bounded connections, deadlines
-      |         api.http_guard         sizes, Host, headers, one log line
+      |         api.http_guard         sizes, Host, Origin, headers, one log line
       |         api.route_access       who asks: key, role, rate limits
       |         api.verb_routes        the body becomes Work
       v

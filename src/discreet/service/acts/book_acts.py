@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from threading import Lock
@@ -258,13 +259,11 @@ class Acts:
         return frozenset(account for table, account in self._book.tables().items() if caller.sees(table))
 
     def _may_ask(self, caller: Caller, account: str) -> bool:
-        if not caller.may(Permission.ASK):
-            return False
-        try:
-            require_listed(self._book, caller.name, account)
-        except NotPermitted:
-            return False
-        return True
+        if caller.may(Permission.ASK):
+            with suppress(NotPermitted):
+                require_listed(self._book, caller.name, account)
+                return True
+        return False
 
     # ----------------------------------------------------------------------------------------------------- trust
 

@@ -54,11 +54,14 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
     Args:
         entry: the charge.
         account: that was charged.
-        outcome: how it ended, if it has.
+        outcome: how it ended, if it has; of an answer, the digest of what was kept is told.
         head: of the book now: it anchors the charge.
     """
     content = entry.content
-    cost = read_loss(content["cost"])
+    cost, ended = read_loss(content["cost"]), None
+    if outcome is not None:
+        kept = {"digest": outcome.content["digest"]} if outcome.kind == "answer" else {}
+        ended = {"entry": outcome.kind, "sequence": outcome.sequence, "hash": outcome.hash, **kept}
     return {
         "kind": "certificate",
         "account": account.name,
@@ -75,13 +78,7 @@ def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Hea
         "sequence": entry.sequence,
         "hash": entry.hash,
         "time": entry.time,
-        "outcome": None if outcome is None else _outcome(outcome),
+        "outcome": ended,
         "head": {"text": str(head), "sequence": head.sequence, "hash": head.hash},
         "check": _HOW.format(sequence=entry.sequence),
     }
-
-
-def _outcome(outcome: Entry) -> Document:
-    """How a charge ended; of an answer, the digest of the bytes that were kept."""
-    told: Document = {"entry": outcome.kind, "sequence": outcome.sequence, "hash": outcome.hash}
-    return {**told, "digest": outcome.content["digest"]} if outcome.kind == "answer" else told

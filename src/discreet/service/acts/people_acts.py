@@ -33,13 +33,6 @@ class OfPerson(Request[Document]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfKey(Request[Document]):
-    """An action on a key."""
-
-    key: Annotated[str, Arg(Kind.NAME, "The public id of a key.")]
-
-
-@dataclass(frozen=True, kw_only=True)
 class MakePerson(OfPerson):
     """Makes somebody known, who then may be given keys."""
 
@@ -76,14 +69,16 @@ class MakeKey(OfPerson):
     note: Annotated[str, Arg(Kind.NAME, "What it is for.")] = ""
 
 
-class RevokeKey(OfKey):
+@dataclass(frozen=True, kw_only=True)
+class RevokeKey(Request[Document]):
     """Ends a key at once, for whoever uses it now as well."""
 
     verb: ClassVar[str] = "revoke_key"
+    key: Annotated[str, Arg(Kind.NAME, "The public id of a key.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RotateKey(OfKey):
+class RotateKey(RevokeKey):
     """Replaces a key by a new one of the same person and scope, which is shown this once."""
 
     verb: ClassVar[str] = "rotate_key"

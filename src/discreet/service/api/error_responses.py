@@ -96,18 +96,14 @@ def error_response(error: BaseException, *, request_id: str = "", status: int | 
     headers = {"Retry-After": str(wait)} if wait else {}
     if found == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="discreet"'
-    document = error_document(_told(error))
+    told = ServiceError(error.reason, error.hint) if isinstance(error, MalformedBody) else error  # to those who read it
+    document = error_document(told)
     return json_response({**document, **({"request_id": request_id} if found >= 500 else {})}, found, headers)
 
 
 def refusal(status: int) -> ServiceError:
     """Returns the error for what HTTP itself refuses."""
     return ServiceError(*REFUSALS.get(status, ("The request is refused", "")))
-
-
-def _told(error: BaseException) -> BaseException:
-    """A malformed body is an error of the service for those who read it."""
-    return ServiceError(error.reason, error.hint) if isinstance(error, MalformedBody) else error
 
 
 def install(app: FastAPI) -> None:

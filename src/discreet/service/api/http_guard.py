@@ -112,7 +112,7 @@ class HttpGuard:
         if not self._is_own_host(scope):
             return 421
         if is_api(scope):
-            return 413 if _announced(scope) > MOST_BODY else 0
+            return 413 if _is_too_long(scope) else 0
         return 403 if scope["method"] not in _SAFE and not self._is_own_origin(scope) else 0
 
     def _is_own_host(self, scope: Scope) -> bool:
@@ -255,10 +255,10 @@ def is_api(scope: Scope) -> bool:
     return str(scope["path"]).startswith(("/v1", "/healthz", "/readyz"))
 
 
-def _announced(scope: Scope) -> int:
-    """How long a body says it is; the largest if that is no number."""
-    texts = [value for name, value in scope["headers"] if name == b"content-length"]
-    return int(texts[0]) if texts and texts[0].isdigit() and len(texts[0]) < 16 else MOST_BODY + 1 if texts else 0
+def _is_too_long(scope: Scope) -> bool:
+    """Tells whether a body says that it is longer than what is taken, or says what is no number."""
+    text = Headers(scope=scope).get("content-length", "0")
+    return not (text.isascii() and text.isdigit() and len(text) < 16) or int(text) > MOST_BODY
 
 
 def host_name(header: str) -> str:

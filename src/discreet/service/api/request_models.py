@@ -134,10 +134,6 @@ class BudgetModel(Model):
     rho: Amount | None = None
 
 
-def _count(arg: Arg) -> Any:
-    return Annotated[int, Field(ge=1, le=arg.most)]
-
-
 def _named(arg: Arg) -> Any:
     return Literal[arg.choices] if arg.choices else Name
 
@@ -149,7 +145,7 @@ _TYPES: Mapping[Kind, Callable[[Arg], Any]] = covered(
         Kind.NAMES: lambda _: list[Name],
         Kind.TEXT: lambda _: Text,
         **dict.fromkeys((Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE), lambda _: Amount),
-        Kind.COUNT: _count,
+        Kind.COUNT: lambda arg: Annotated[int, Field(ge=1, le=arg.most)],
         Kind.LIMITS: lambda _: LimitsModel | Literal["choose"],
         Kind.VALUE: lambda _: Scalar,
         Kind.VALUES: lambda _: Parameters,

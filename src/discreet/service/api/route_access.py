@@ -117,7 +117,8 @@ class SecuredRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             request.state.caller = admitted(request, need)
-            if takes_body and _type_of(request) != "application/json":
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if takes_body and kind != "application/json":
                 raise HTTPException(415)
             exact = ExactRequest(request.scope, request.receive)
             await exact.body()  # here, where one that is too large is told from one that is malformed
@@ -163,10 +164,6 @@ def shown_key(request: Request) -> str:
     if scheme.lower() != "bearer" or not 0 < len(key) <= LONGEST_KEY:
         raise NotAuthenticated
     return key
-
-
-def _type_of(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def looking(request: Request) -> Call:

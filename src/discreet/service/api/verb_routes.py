@@ -21,7 +21,7 @@ from discreet.service.api.request_models import Model, QueryModel, Request, body
 from discreet.service.api.response_models import JOB, verb_result
 from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
 from discreet.service.caller import Caller
-from discreet.service.desk import OPERATIONS, Document, Operation, Work
+from discreet.service.desk import OPERATIONS, Document, Work
 from discreet.service.identity import Identities
 
 LOOK_AGAIN = 0.5  # seconds after which a key is looked at again, while its owner waits
@@ -43,7 +43,15 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
     """Returns the function behind the route of a verb that workers do."""
 
     async def endpoint(body: Request, call: Call) -> Response:
-        return await _done(call, OPERATIONS[verb.name], body)
+        """The outcome of work, or the job that it has become."""
+        work = Work(operation=OPERATIONS[verb.name], arguments=body.arguments, key=call.key, project=body.project)
+        if not body.wait:
+            status = call.offices.desk.begin(call.caller, work)
+            return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
+        if has_forms(verb):
+            choose_form(call.accept)
+        document = await watched(call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller)
+        return answer_response(document, call.accept)
 
     return _described(endpoint, verb, {"body": body_of(verb.request), "call": Working})
 
@@ -74,18 +82,6 @@ def _described(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any
 
 
 add_routes((*VERBS.values(), *PEOPLE_VERBS.values()), router)
-
-
-async def _done(call: Call, operation: Operation, body: Request) -> Response:
-    """The outcome of work, or the job that it has become."""
-    work = Work(operation=operation, arguments=body.arguments, key=call.key, project=body.project)
-    if has_forms(VERBS[operation.value]) and body.wait:
-        choose_form(call.accept)
-    if not body.wait:
-        status = call.offices.desk.begin(call.caller, work)
-        return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
-    document = await watched(call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller)
-    return answer_response(document, call.accept)
 
 
 async def watched(

@@ -71,7 +71,8 @@ def create_page(offices: Offices, *, pages: Sequence[verb_pages.VerbPage] = VERB
         pages: those of verbs.
     """
     templates = environment()
-    navigation = (*NAVIGATION[:1], *verb_pages.navigation_of(pages), *NAVIGATION[1:])
+    of_verbs = ((page.title, page.path, page.verb.permission) for page in pages)
+    navigation = (*NAVIGATION[:1], *of_verbs, *NAVIGATION[1:])
     templates.globals |= {"navigation": navigation, "provider": ""}
     site = Site(**{each.name: getattr(offices, each.name) for each in fields(offices)}, templates=templates)
     signed_in = (*OWN, *(route for page in pages for route in page.routes))

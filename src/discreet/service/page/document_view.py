@@ -13,7 +13,6 @@ from discreet.presentation.documents.plan_documents import CHOICES
 from discreet.report import answers
 from discreet.report.charts import Spec
 from discreet.report.csv_text import csv_text
-from discreet.report.display import percent
 from discreet.report.html import Html
 from discreet.service.desk import Document
 from discreet.service.page.request_forms import label_of
@@ -94,11 +93,6 @@ class AnswerView:
     rows: tuple[tuple[tuple[str, Html | None], ...], ...]
     hidden: int
     chart: Spec | None
-
-    @property
-    def confidence(self) -> str:
-        """How often intervals hold, in percent."""
-        return percent(self.answer.confidence)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -187,15 +181,14 @@ def tables_of(document: Mapping[str, Any]) -> tuple[Table, ...]:
         return tuple(replace(table, name=f"Answer {place}") for place, table in enumerate(found, 1))
     made = [each for each in (document.get("released") or {}).values() if _is_columns(each)]
     names = document.get("names") or [document.get("name", "Rows")]
-    return tuple(_of_columns(str(name), each) for name, each in zip(names, made, strict=False))
+    return tuple(
+        Table(name=str(name), headings=tuple(columns), rows=list(zip(*columns.values(), strict=True)))
+        for name, columns in zip(names, made, strict=False)
+    )
 
 
 def _is_columns(part: Any) -> bool:
     return isinstance(part, dict) and bool(part) and all(isinstance(each, list) for each in part.values())
-
-
-def _of_columns(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
-    return Table(name=name, headings=tuple(columns), rows=list(zip(*columns.values(), strict=True)))
 
 
 def _is_nested(value: Any) -> bool:

@@ -129,7 +129,9 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
             async for part in parts:
                 room -= len(part)
                 if room < 0:
-                    raise _too_long(settings)
+                    most = f"at most {settings.upload_bytes} bytes, and {settings.uploads_bytes} of all uploads"
+                    hint = "Put it into a listed folder, or make room for it."
+                    raise InvalidParameter("file", "this upload", most, hint)
                 file.write(part)
     except OSError:
         path.unlink(missing_ok=True)
@@ -143,8 +145,3 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
 def used(settings: Settings) -> int:
     """Returns how many bytes all uploads have."""
     return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(settings.uploads))
-
-
-def _too_long(settings: Settings) -> InvalidParameter:
-    condition = f"at most {settings.upload_bytes} bytes, and {settings.uploads_bytes} of all uploads"
-    return InvalidParameter("file", "this upload", condition, "Put it into a listed folder, or make room for it.")

@@ -57,10 +57,10 @@ def first_question(table: str) -> str:
     return f"SELECT COUNT(*) AS n FROM {quoted}"  # noqa: S608 - a draft in an editor, which nobody runs
 
 
-def confidence(text: str) -> str:
-    """Returns an exact confidence in percent.
+def confidence(exact: str | Fraction) -> str:
+    """Returns a confidence in percent.
 
     >>> confidence("0.95")
     '95 %'
     """
-    return percent(Fraction(text))
+    return percent(Fraction(exact))

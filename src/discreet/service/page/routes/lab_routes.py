@@ -7,17 +7,16 @@ from typing import Any
 from starlette.responses import Response
 
 from discreet.errors import DiscreetError, InvalidParameter
-from discreet.report.charts import Spec
 from discreet.report.finding import Finding
 from discreet.service.api.error_responses import status_of
 from discreet.service.caller import Permission
-from discreet.service.desk import OPERATIONS, Document
+from discreet.service.desk import OPERATIONS
 from discreet.service.page.visit import PageRoute, Visit, is_refusal
 
 
 async def show_attack(visit: Visit) -> Response:
     """Shows the form of the attack lab."""
-    return _attack_page(visit, visit.asked("table"))
+    return _page(visit, visit.asked("table"))
 
 
 async def attack(visit: Visit) -> Response:
@@ -30,30 +29,19 @@ async def attack(visit: Visit) -> Response:
     except DiscreetError as error:
         if not is_refusal(error):
             raise
-        return _attack_page(visit, table, columns, error=error)
-    return _attack_page(visit, table, columns, found=found)
+        return _page(visit, table, status_of(error), columns=columns, error=error)
+    drawn = Finding(**{name: found[name] for name in _DRAWN}).spec()
+    return _page(visit, table, columns=columns, found=found, drawn=drawn)
 
 
-def _attack_page(
-    visit: Visit, table: str, columns: list[str] | None = None, found: Document | None = None, error: Any = None
-) -> Response:
+_DRAWN = ("attack", "goal", "success", "baseline", "targets")
+
+
+def _page(visit: Visit, table: str, status: int = 200, **shown: Any) -> Response:
     tables = [one for one in visit.site.desk.tables(visit.caller) if one["protected"]]
     chosen = next((one for one in tables if one["name"] == table), tables[0] if tables else None)
-    return visit.page(
-        "attack.html",
-        200 if error is None else status_of(error),
-        tables=tables,
-        chosen=chosen,
-        columns=columns or [],
-        found=found,
-        drawn=None if found is None else _drawn(found),
-        error=error,
-    )
-
-
-def _drawn(found: Document) -> Spec:
-    names = ("attack", "goal", "success", "baseline", "targets")
-    return Finding(**{name: found[name] for name in names}).spec()
+    context = {"columns": [], "found": None, "drawn": None, "error": None, **shown}
+    return visit.page("attack.html", status, tables=tables, chosen=chosen, **context)
 
 
 ROUTES = (

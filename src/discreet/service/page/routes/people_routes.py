@@ -11,12 +11,8 @@ from discreet.service.page.request_forms import read_form
 from discreet.service.page.visit import PageRoute, Visit, to
 
 
-def people(visit: Visit) -> Response:
-    """Shows everybody and all keys."""
-    return _shown(visit)
-
-
-def _shown(visit: Visit, secret: dict[str, str] | None = None) -> Response:
+def people(visit: Visit, secret: dict[str, str] | None = None) -> Response:
+    """Shows everybody and all keys, and what is shown this once."""
     identities, by = visit.site.identities, visit.caller
     everybody, managed = identities.people(by), sorted(role.value for role in MAKES.get(by.role, ()))
     reachable = [each for each in everybody if each.disabled is None and manages(by, each.name, each.role)]
@@ -42,7 +38,7 @@ def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
             return to("/people")
         link = f"{visit.site.origin(visit.request)}/sign-in?token={found.get('token')}"
         told = title.format(id=found.get("id"), **asked.document())
-        return _shown(visit, {"title": told, "text": found.get("key", link), "hint": hint})
+        return people(visit, {"title": told, "text": found.get("key", link), "hint": hint})
 
     return PageRoute(method="POST", path=path, permission=Permission.MANAGE_PEOPLE, handler=done)
 

@@ -5,7 +5,7 @@ The form shows a warning for all that is missing, and what it would mean for que
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -104,39 +104,36 @@ class Declaration:
         return {name: self.text(name) for name in AMOUNTS if self.text(name)}
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> Iterator[str]:
         """What is missing, and what that means for questions."""
-        return (*self._about_people(), *self._about_budget(), *self._about_columns())
-
-    def _about_people(self) -> tuple[str, ...]:
-        if not self.unit and not self.each_row:
-            return ("No unit: say which column holds the ids of people, or that each row is one person.",)
         if self.each_row:
-            return ("Each row is protected alone. If somebody can have two rows, choose the column of their ids.",)
-        told = "At most 1 row of each person counts in a group, and in 1 group: raise the limits if people have more."
-        return (told,) if set(self.limits.values()) == {1} else ()
+            yield "Each row is protected alone. If somebody can have two rows, choose the column of their ids."
+        elif not self.unit:
+            yield "No unit: say which column holds the ids of people, or that each row is one person."
+        elif set(self.limits.values()) == {1}:
+            yield "At most 1 row of each person counts in a group, in 1 group: raise the limits if people have more."
+        yield from self._about_budget()
+        yield from self._about_columns()
 
-    def _about_budget(self) -> tuple[str, ...]:
+    def _about_budget(self) -> Iterator[str]:
         if not self.budget:
-            return ("No budget: a new account needs one. Leave it empty only to share an account that exists.",)
-        enough = "delta" in self.budget or "rho" in self.budget
-        told = [] if enough else ["No delta. Groups whose keys are not declared need a delta."]
+            yield "No budget: a new account needs one. Leave it empty only to share an account that exists."
+        elif "delta" not in self.budget and "rho" not in self.budget:
+            yield "No delta. Groups whose keys are not declared need a delta."
         try:
-            large = float(self.budget.get("epsilon", 0)) > _LARGEST_EPSILON
+            if float(self.budget.get("epsilon", 0)) > _LARGEST_EPSILON:
+                yield "An epsilon above 10 promises very little."
         except ValueError:
-            return (*told, "The epsilon is no number.")
-        return (*told, *(["An epsilon above 10 promises very little."] if large else []))
+            yield "The epsilon is no number."
 
-    def _about_columns(self) -> tuple[str, ...]:
+    def _about_columns(self) -> Iterator[str]:
         others = [column for column in self.columns if column.name != self.unit]
         open_ended = [c.name for c in others if c.type in BOUNDED and not (c.low and c.high)]
         keyless = [c.name for c in others if c.type in ("text", "bool") and not c.keys]
-        told = []
         if open_ended:
-            told.append(f"No bounds for {', '.join(open_ended)}: sums and means of these pay to find some.")
+            yield f"No bounds for {', '.join(open_ended)}: sums and means of these pay to find some."
         if keyless:
-            told.append(f"No keys for {', '.join(keyless)}: grouping by these needs a delta, and hides small groups.")
-        return tuple(told)
+            yield f"No keys for {', '.join(keyless)}: grouping by these needs a delta, and hides small groups."
 
     def arguments(self, path: str) -> Document:
         """Returns the arguments of `Curator.protect`, as JSON.

@@ -13,7 +13,6 @@ from discreet.errors import DiscreetError, InternalError
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.error_responses import status_of
-from discreet.service.caller import Permission
 from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of
 from discreet.service.page.kept_answers import Kept
@@ -137,8 +136,3 @@ def pages_of(verbs: Iterable[Verb], shown: Collection[str]) -> tuple[VerbPage, .
     plans = {name for name in offered if name.startswith(PLAN) and name.removeprefix(PLAN) in offered}
     rest = (verb for name, verb in offered.items() if name not in plans and name not in shown)
     return tuple(VerbPage(verb, offered.get(f"{PLAN}{verb.name}")) for verb in rest)
-
-
-def navigation_of(pages: Iterable[VerbPage]) -> tuple[tuple[str, str, Permission], ...]:
-    """Returns what the navigation shows of pages."""
-    return tuple((page.title, page.path, page.verb.permission) for page in pages)
