@@ -16,15 +16,10 @@ from discreet.learn import LogisticRegression
 from discreet.ledger import Balance
 from discreet.noise import SeededBits
 from discreet.presentation.documents.answer_documents import ANSWER, ANSWERS
-from discreet.presentation.documents.json_values import (
-    Document,
-    read_value,
-    write_value,
-)
 from discreet.presentation.documents.ledger_documents import BALANCE, ENTRY
 from discreet.presentation.documents.model_documents import FIT_PLAN, MODEL
 from discreet.presentation.documents.plan_documents import CHOICES, EXPLANATION, PROFILE
-from discreet.presentation.documents.result_documents import RESULTS, form_named
+from discreet.presentation.documents.result_documents import RESULTS, Document, form_named, read_value, write_value
 from discreet.privacy import Budget
 from discreet.requests.argument_kinds import read_parameters, write_parameters
 from discreet.requests.learner_arguments import read_learner, write_learner

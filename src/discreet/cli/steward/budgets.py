@@ -13,8 +13,8 @@ from discreet.cli.verbs.verb_commands import Call, command
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
 from discreet.ledger import Book, Standing
-from discreet.presentation.documents.json_values import Document
 from discreet.presentation.documents.ledger_documents import account_document
+from discreet.presentation.documents.result_documents import Document
 from discreet.requests.ledger_requests import GetBudget
 
 _HEADINGS = ("who", "role", "cap", "spent", "remaining")

@@ -16,7 +16,7 @@ from discreet import check
 from discreet.cli.output import COMMAND_LINE
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
-from discreet.presentation.documents.json_values import write_amount
+from discreet.presentation.documents.result_documents import write_amount
 from discreet.requests.argument_kinds import Kind, covered, write_argument
 from discreet.requests.domain_arguments import EXAMPLES
 from discreet.requests.request import Argument, Request, arguments

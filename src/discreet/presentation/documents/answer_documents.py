@@ -12,14 +12,17 @@ from discreet.curator.asking.answer import Answer
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
-from discreet.presentation.documents.json_values import Document, Given, read_value, write_value
 from discreet.presentation.documents.result_documents import (
     RELEASED,
+    Document,
     DocumentForm,
+    Given,
     declare,
     read_plain,
+    read_value,
     types_of,
     write_plain,
+    write_value,
 )
 
 _TYPES: tuple[tuple[type, Type], ...] = (

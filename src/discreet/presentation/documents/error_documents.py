@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError, InternalError
 from discreet.hint_text import Hint
 from discreet.ledger import Remaining
 from discreet.ledger.serialization import NAMES, write_loss
-from discreet.presentation.documents.json_values import (
+from discreet.presentation.documents.result_documents import (
     Document,
     Given,
     read_event,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.ledger import Account, Appointment, Balance, Entry, Head, Share, Standing
-from discreet.presentation.documents.json_values import Document, Given, write_loss_text
 from discreet.presentation.documents.result_documents import (
     Beside,
+    Document,
     DocumentForm,
+    Given,
     declare,
     read_plain,
     types_of,
@@ -104,7 +105,7 @@ def _shown(entry: Entry) -> Document:
         "question": view.plan,
         "project": view.project,
         "sql": view.sql,
-        "cost": write_loss_text(view.cost),
+        "cost": write_plain(view.cost),
     }
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from discreet.curator.training.trainer import FitPlan
 from discreet.lazy import load
 from discreet.ledger import Remaining
-from discreet.presentation.documents.json_values import Document, Given
-from discreet.presentation.documents.result_documents import PLANNED, DocumentForm, write_plain
+from discreet.presentation.documents.result_documents import PLANNED, Document, DocumentForm, Given, write_plain
 from discreet.privacy import Loss
 
 _TOLD = ("columns", "cost", "remaining", "replayed", "notes")

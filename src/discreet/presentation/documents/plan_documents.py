@@ -15,8 +15,15 @@ from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.answer_documents import COLUMNS, question_types, write_columns
-from discreet.presentation.documents.json_values import Document, write_amount
-from discreet.presentation.documents.result_documents import Beside, DocumentForm, declare, types_of, write_plain
+from discreet.presentation.documents.result_documents import (
+    Beside,
+    Document,
+    DocumentForm,
+    declare,
+    types_of,
+    write_amount,
+    write_plain,
+)
 from discreet.report.html import element
 
 

@@ -9,8 +9,7 @@ from discreet.curator.synthesis.linked_tables import KeptTables
 from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
 from discreet.curator.synthesis.synthetic_table import KeptTable
 from discreet.lazy import load, pa
-from discreet.presentation.documents.json_values import Document, Given
-from discreet.presentation.documents.result_documents import PLANNED, RELEASED, DocumentForm
+from discreet.presentation.documents.result_documents import PLANNED, RELEASED, Document, DocumentForm, Given
 
 
 def _write_table(made: SyntheticTable) -> Document:

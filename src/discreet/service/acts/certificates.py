@@ -6,7 +6,7 @@ import json
 
 from discreet.ledger import Account, Entry, Head
 from discreet.ledger.serialization import read_loss, write_unit
-from discreet.presentation.documents.json_values import write_loss_text
+from discreet.presentation.documents.result_documents import write_loss_text
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
 from discreet.service.desk import Document
 
