@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.service.api.error_responses import STATUS
+from discreet.service.api.http_responses import STATUS
 from docs.generators.http_routes import page_with_table, route_table
 from docs.generators.terminal import Terminal
 from docs.site.code_blocks import blocks

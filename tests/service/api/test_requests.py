@@ -13,7 +13,7 @@ from discreet import errors
 from discreet.errors import DiscreetError
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.error_documents import read_error
-from discreet.service.api.error_responses import STATUS, status_of
+from discreet.service.api.http_responses import STATUS, status_of
 from discreet.service.api.metrics import create_metrics_app
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import OPERATIONS, Operation

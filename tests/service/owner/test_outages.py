@@ -15,7 +15,7 @@ import pytest
 from discreet.errors import DiscreetError, LedgerUnavailable, QueryFailed, ServiceUnavailable
 from discreet.ledger import Book
 from discreet.privacy import events
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.owner import supervision
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.ledger_health import LedgerHealth

@@ -12,7 +12,7 @@ import pytest
 from discreet.errors import LedgerError, RunsUsedUp
 from discreet.ledger import Book
 from discreet.ledger.outcomes import MOST_RUNS
-from discreet.service.api.error_responses import STATUS, status_of
+from discreet.service.api.http_responses import STATUS, status_of
 from discreet.service.desk import OPERATIONS, JobState, Operation, Work
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.service_desk import ServiceDesk

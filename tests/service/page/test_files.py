@@ -12,7 +12,7 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.desk import OPERATIONS
 from discreet.service.page import file_sources
 from discreet.service.page.file_sources import from_path, listed, resolve

@@ -15,7 +15,7 @@ from discreet.lazy import pa
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.report.csv_text import csv_text
 from discreet.requests.verb_table import Verb
-from discreet.service.api.error_responses import json_response
+from discreet.service.api.http_responses import json_response
 from discreet.service.desk import Document
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"

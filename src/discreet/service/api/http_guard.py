@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import InternalError, TooManyRequests
 from discreet.noise.tokens import token
-from discreet.service.api.error_responses import error_response, refusal
+from discreet.service.api.http_responses import error_response, refusal
 from discreet.service.api.metrics import Metrics
 from discreet.service.caller import Caller
 from discreet.service.connection_limits import CONNECTION

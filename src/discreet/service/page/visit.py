@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, TooManyRequests
 from discreet.requests.request import Request as Asked
 from discreet.requests.verb_table import Queue, Verb
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise

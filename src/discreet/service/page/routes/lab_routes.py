@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.report.finding import Finding
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS
 from discreet.service.page.visit import PageRoute, Visit, is_refusal

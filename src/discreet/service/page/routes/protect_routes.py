@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from discreet.errors import DiscreetError, InvalidParameter
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
 from discreet.service.page.file_sources import FileSource, from_path, listed, resolve, store_upload

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable, TooManyRequests
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.identity.rate_limits import network
 from discreet.service.owner.lane import Lane

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from discreet.errors import DiscreetError, InternalError
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
-from discreet.service.api.error_responses import status_of
+from discreet.service.api.http_responses import status_of
 from discreet.service.desk import Document
 from discreet.service.page.document_view import Outcome, outcome_of
 from discreet.service.page.kept_answers import Kept
