@@ -22,7 +22,7 @@ How a query over HTTP gets its answer, from top to bottom and back; each arrow d
       ~~
     owner       owner.service_desk     holds the outcome until it may leave
       v
-    client      api.answer_forms       JSON, CSV or Arrow
+    client      api.http_responses     JSON, CSV or Arrow
 
 The wire enters at `owner.service_desk` from `wire.question_lane`, the page from `page.routes`. ``bench/following.py``
 prints the files on each of these ways.

@@ -20,8 +20,7 @@ from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.acts.people_acts import PERSON
-from discreet.service.api.answer_forms import ARROW, CSV, has_forms
-from discreet.service.api.http_responses import REFUSALS
+from discreet.service.api.http_responses import ARROW, CSV, REFUSALS, has_forms
 from discreet.service.desk import OPERATIONS, JobState, JobStatus
 from discreet.service.identity import AccessKey, Person
 
