@@ -2,5 +2,5 @@
 
 `application` puts it together. A request passes `http_guard` (its size, its Host, one line of log), `route_access` (the
 key, the permission, the limits, before the body is read), `exact_json` (the body, numbers as written), a model of
-`request_models`, and one of the routes; all leaves by `http_responses`.
+`request_bodies`, and one of the routes; all leaves by `http_responses`.
 """

@@ -16,7 +16,7 @@ from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.ledger_requests import GetHistory
 from discreet.service.acts.people_acts import KEY, PERSON
 from discreet.service.api.http_responses import json_response
-from discreet.service.api.request_models import PageModel, body_of
+from discreet.service.api.request_bodies import PageModel, body_of
 from discreet.service.api.response_models import (
     JOB,
     BudgetsModel,

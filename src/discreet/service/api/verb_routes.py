@@ -16,7 +16,7 @@ from discreet.requests.request import arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from discreet.service.acts import PEOPLE_VERBS
 from discreet.service.api.http_responses import answer_response, choose_form, has_forms, json_response
-from discreet.service.api.request_models import Model, QueryModel, Request, body_of
+from discreet.service.api.request_bodies import Model, QueryModel, Request, body_of
 from discreet.service.api.response_models import JOB, verb_result
 from discreet.service.api.route_access import OWN_ROUTES, Call, Looking, SecuredRoute, Working
 from discreet.service.caller import Caller
