@@ -9,9 +9,8 @@ import pytest
 
 from discreet.errors import InternalError
 from discreet.requests.verb_table import VERBS
-from discreet.service.api.exact_json import DEEPEST
 from discreet.service.api.http_guard import MOST_BODY, MOST_HEADERS, SECURITY_HEADERS
-from discreet.service.api.request_bodies import LONGEST_SQL
+from discreet.service.api.request_bodies import DEEPEST, LONGEST_SQL
 from discreet.service.api.route_access import NEEDS, Need, SecuredRoute
 from discreet.service.caller import PERMISSIONS, ServiceRole
 from discreet.service.desk import OPERATIONS

@@ -27,7 +27,7 @@ from discreet.presentation.documents.error_documents import error_document
 from discreet.presentation.documents.result_documents import Document
 from discreet.report.csv_text import csv_text
 from discreet.requests.verb_table import Verb
-from discreet.service.api.exact_json import MalformedBody
+from discreet.service.api.request_bodies import MalformedBody
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 _ANY = {"*/*": JSON, "application/*": JSON, "text/*": CSV}

@@ -1,14 +1,19 @@
-"""What bodies of requests may hold; everything else is refused, the name of an analyst above all.
+"""Bodies of requests: strict JSON whose numbers are kept as they are written, and what it may hold.
 
-Who asks is who has the key. Amounts are numbers or texts such as "1/3", kept exactly as they are written.
+Everything else is refused, the name of an analyst above all: who asks is who has the key. Amounts are numbers or texts
+such as "1/3".
+
+Formal guarantee: a name that stands twice in an object, NaN, an infinity, a number beyond all floats and nesting deeper
+than `DEEPEST` are refused, so that no two readers can understand one body differently.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
 from pydantic import (
     BaseModel,
@@ -19,15 +24,17 @@ from pydantic import (
     WithJsonSchema,
     create_model,
 )
+from starlette.requests import Request as HttpRequest
 
+from discreet.errors import ServiceError
 from discreet.hint_text import Hint, Spelling
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.requests.argument_kinds import Arg, Kind, covered, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
 from discreet.service.acts.book_acts import MOST_ENTRIES
-from discreet.service.api.exact_json import WrittenFloat
 
+DEEPEST = 32
 LONGEST_SQL = 1 << 16  # characters
 MOST_LISTED = 1000
 """Of a list whose argument names no other number."""
@@ -36,6 +43,91 @@ _WRITTEN = re.compile(r"[+-]?[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,60})?([eE][+-]?
 
 JSON = Spelling(name=str, given=lambda name, value: f'"{name}": "{value}"' if value else f'"{name}"')
 """How arguments are written in a body."""
+
+
+class MalformedBody(ServiceError):
+    """The body of a request is no JSON that has one meaning."""
+
+
+class WrittenFloat(float):
+    """A number with a point or an exponent, and its text.
+
+    >>> WrittenFloat("0.10").text
+    '0.10'
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Returns the number; the text stays beside it."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def parsed(body: bytes) -> Any:
+    """Returns the content of a body.
+
+    Raises:
+        MalformedBody: if it is not understood.
+
+    >>> parsed(b'{"epsilon": 0.1, "epsilon": 10}')
+    Traceback (most recent call last):
+    discreet.service.api.request_bodies.MalformedBody: The body is not usable: a name stands twice in an object. ...
+    """
+    try:
+        content = json.loads(
+            body.decode("utf-8"), object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
+        )
+    except RecursionError:
+        _refuse("it is nested too deeply")
+    except ValueError:  # of JSON, of UTF-8, and of a whole number with thousands of digits
+        _refuse("it is no JSON in UTF-8")
+    if _depth(content) > DEEPEST:
+        _refuse(f"it is nested more than {DEEPEST} deep")
+    return content
+
+
+class ExactRequest(HttpRequest):
+    """A request whose JSON is read by `parsed`."""
+
+    async def json(self) -> Any:
+        """See `parsed`."""
+        return parsed(await self.body())
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        _refuse("a name stands twice in an object")
+    return made
+
+
+def _finite(text: str) -> WrittenFloat:
+    found = WrittenFloat(text)
+    if not math.isfinite(found):
+        _refuse("a number is too large")
+    return found
+
+
+def _no_constant(_: str) -> NoReturn:
+    _refuse("NaN and infinities are no numbers")
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise MalformedBody(f"The body is not usable: {reason}", "Send JSON.")
+
+
+def _depth(content: Any) -> int:
+    deepest, level = 0, [content]
+    while level:
+        deepest += 1
+        inner = [each for each in level if isinstance(each, dict | list)]
+        level = [part for each in inner for part in (each.values() if isinstance(each, dict) else each)]
+    return deepest
+
+
+# --------------------------------------------------------------------------------------------------------------- models
 
 
 def _exact(value: object) -> str:

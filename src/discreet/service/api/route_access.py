@@ -20,7 +20,7 @@ from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
 from discreet.requests.verb_table import VERBS
 from discreet.service.acts import PEOPLE_VERBS, Acts
-from discreet.service.api.exact_json import ExactRequest
+from discreet.service.api.request_bodies import ExactRequest
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
 from discreet.service.desk import Desk, Document
