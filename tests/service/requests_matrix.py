@@ -234,6 +234,10 @@ _STATEMENTS: Mapping[str, Sequence[str]] = {
 }
 
 
+_NEEDED = {Kind.SELECT: Permission.ASK, Kind.EXPLAIN: Permission.PLAN}
+"""What a caller needs for commands that not everybody who has signed in may send."""
+
+
 def wire_cells() -> Iterator[Cell]:
     """Yields a cell for each command: settings first, since nothing is asked without them."""
     for word in sorted(COMMANDS, key=lambda word: word != "SET"):
@@ -242,7 +246,7 @@ def wire_cells() -> Iterator[Cell]:
         command = COMMANDS[word]
         texts = _STATEMENTS.get(word, [word if command.kind is not Kind.REFUSED else f"{word} visits"])
         catalog = word == "VALUES"
-        permission = None if catalog else command.permission
+        permission = None if catalog else _NEEDED.get(command.kind)
         yield Cell(front="wire", name=word, permission=permission, requests=[(text,) for text in texts])
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from importlib.util import find_spec
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,145 +18,47 @@ from discreet.hint_text import PYTHON
 from discreet.requests.verb_table import VERBS
 
 _TYPED = "discreet.cli.typed"
+_MAKER = "discreet.cli.verbs.verb_commands:verb_command"  # makes the commands of requests, by their names
 
-
-class Late(NamedTuple):
-    """A command that is not loaded yet.
-
-    Attributes:
-        where: its module and the function in it, or the group of commands; `VERB` if it is made of a request.
-        summary: what it does, as in its own help.
-    """
-
-    where: str
-    summary: str
-
-
-VERB = "discreet.cli.verbs.verb_commands:verb_command"
-"""The place of all commands that are made of a request alone, by their names."""
+OF_REQUEST = ""
+"""The place of a command that is made of a request alone."""
 
 COMMANDS = {
-    "demo": Late(
-        "discreet.cli.demo:demo",
-        "Make a small clinic, protect it, ask, attack exact and private answers, and write an HTML report.",
-    ),
-    "init": Late(
-        "discreet.cli.declarations:init",
-        "Write a commented discreet.toml to fill in; an existing one is never overwritten.",
-    ),
-    "check": Late(
-        "discreet.cli.files:check",
-        "Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows.",
-    ),
-    "protect": Late(
-        "discreet.cli.declarations:protect",
-        "Open the declared accounts, attach the tables, appoint the analysts; show and enter what is declared anew.",
-    ),
-    "postgres-role": Late(
-        "discreet.cli.postgres_role:postgres_role",
-        "Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql.",
-    ),
-    "ask": Late(
-        "discreet.cli.verbs.questions:ask",
-        "Ask a question and pay for it; the same question again is answered from the ledger for free.",
-    ),
-    "explain": Late(
-        VERB,
-        "Show what a question would cost and how wrong its answer would be; reads no data, spends nothing.",
-    ),
-    "rehearse": Late(VERB, "Show the shape of an answer on synthetic rows; reads no data, spends nothing."),
-    "profile": Late(
-        VERB,
-        "Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out.",
-    ),
-    "synthesize": Late(
-        "discreet.cli.verbs.synthetic_tables:synthesize",
-        "Make a synthetic table like a protected one, to hand on; the same again is written from the ledger for free.",
-    ),
-    "plan-synthesize": Late(VERB, "Show what a synthetic table would release and cost; reads no data, spends nothing."),
-    "plan-synthesize-tables": Late(
-        VERB, "Show what two linked synthetic tables would release and cost; reads no data, spends nothing."
-    ),
-    "choose-epsilon": Late(
-        "discreet.cli.verbs.questions:choose_epsilon",
-        "Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing.",
-    ),
-    "audit": Late(
-        "discreet.cli.audits:audit",
-        "Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can.",
-    ),
-    "stream": Late(
-        "discreet.cli.verbs.periods:app",
-        "Publish again and again for one charge: running totals of a question, released one period at a time.",
-    ),
-    "survey": Late(
-        "discreet.cli.surveys:app",
-        "Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
-    ),
-    "budget": Late(
-        "discreet.cli.steward.budgets:budget",
-        "Show what each account, analyst and project may spend, has spent and has left, and lifetime spending.",
-    ),
-    "amend": Late(
-        "discreet.cli.steward.acts:amend",
-        "Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both.",
-    ),
-    "renew": Late(
-        "discreet.cli.steward.acts:renew",
-        "Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal.",
-    ),
-    "unlock": Late(
-        "discreet.cli.steward.acts:unlock",
-        "Give everybody's failure credits on an account back, after a look at why questions failed.",
-    ),
-    "appoint": Late(
-        "discreet.cli.steward.acts:appoint",
-        "Give somebody a role on an account, and perhaps a cap; from the first analyst on, only those appointed ask.",
-    ),
-    "allot": Late(
-        "discreet.cli.steward.acts:allot",
-        "Give a project a cap on an account: questions asked for the project count against both.",
-    ),
-    "history": Late(
-        "discreet.cli.steward.history:history",
-        "List the entries of the ledger: sequence, time, who, what was asked or done, cost.",
-    ),
-    "verify": Late(
-        "discreet.cli.steward.history:verify",
-        "Walk the whole ledger and print its head; keep that elsewhere, and pass it as --anchor the next time.",
-    ),
-    "anchor": Late(
-        "discreet.cli.steward.backups:anchor",
-        "Compare the ledger with its anchor and print its head; join another machine, or accept that it is lost.",
-    ),
-    "backup": Late(
-        "discreet.cli.steward.backups:backup",
-        "Copy the book to a new place, verify the copy, and keep its head in the anchor, apart from it.",
-    ),
-    "restore": Late(
-        "discreet.cli.steward.backups:restore_book",
-        "Put a backup in the place of a lost book; one that has forgotten what was spent is refused.",
-    ),
-    "report": Late(
-        "discreet.cli.steward.history:report",
-        "Write a page from the ledger alone: budgets over time, who asked what, what was released; spends nothing.",
-    ),
-    "ledger": Late(
-        "discreet.cli.ledgers:app",
-        "Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",
-    ),
-    "serve": Late(
-        "discreet.service.command:serve",
-        "Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach.",
-    ),
-    "attack": Late(
-        "discreet.cli.attacks:app",
-        "Attack a release: who can be found in it, what can be told about them, and what noise changes.",
-    ),
+    "demo": "discreet.cli.demo:demo",
+    "init": "discreet.cli.declarations:init",
+    "check": "discreet.cli.files:check",
+    "protect": "discreet.cli.declarations:protect",
+    "postgres-role": "discreet.cli.postgres_role:postgres_role",
+    "ask": "discreet.cli.verbs.questions:ask",
+    "explain": OF_REQUEST,
+    "rehearse": OF_REQUEST,
+    "profile": OF_REQUEST,
+    "synthesize": "discreet.cli.verbs.synthetic_tables:synthesize",
+    "plan-synthesize": OF_REQUEST,
+    "plan-synthesize-tables": OF_REQUEST,
+    "choose-epsilon": "discreet.cli.verbs.questions:choose_epsilon",
+    "audit": "discreet.cli.audits:audit",
+    "stream": "discreet.cli.verbs.periods:stream",
+    "survey": "discreet.cli.surveys:survey",
+    "budget": "discreet.cli.steward.budgets:budget",
+    "amend": "discreet.cli.steward.acts:amend",
+    "renew": "discreet.cli.steward.acts:renew",
+    "unlock": "discreet.cli.steward.acts:unlock",
+    "appoint": "discreet.cli.steward.acts:appoint",
+    "allot": "discreet.cli.steward.acts:allot",
+    "history": "discreet.cli.steward.history:history",
+    "verify": "discreet.cli.steward.history:verify",
+    "anchor": "discreet.cli.steward.backups:anchor",
+    "backup": "discreet.cli.steward.backups:backup",
+    "restore": "discreet.cli.steward.backups:restore_book",
+    "report": "discreet.cli.steward.history:report",
+    "ledger": "discreet.cli.ledgers:ledger",
+    "serve": "discreet.service.command:serve",
+    "attack": "discreet.cli.attacks:attack",
 }
-"""Commands in the order of the help; a test compares the summaries with those of the functions.
+"""Commands in the order of the help, each with its module and function; of a group, the function that tells about it.
 
-A verb that is not listed is a command all the same, whose request says what it does.
+A verb that is not listed is a command all the same.
 """
 
 _WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
@@ -169,7 +74,9 @@ class Guarded(TyperGroup):
     """The group of all commands: loads the one that is called, and makes help and exit codes of its errors."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Returns the names of all commands."""
+        """Returns the names of all commands, for their help, and gives them summaries."""
+        for name, command in self.commands.items():
+            command.help = summary_of(name)
         return [*super().list_commands(ctx), *unlisted()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -212,18 +119,35 @@ class Guarded(TyperGroup):
         raise typer.Exit(output.exit_code(found)) from None
 
 
+def summary_of(name: str) -> str:
+    """Returns what a command does, as its own help says."""
+    module, _, attribute = (COMMANDS.get(name) or VERBS[name.replace("-", "_")].place).partition(":")
+    return _docstrings(module)[attribute]
+
+
+@cache
+def _docstrings(module: str) -> dict[str, str]:
+    """The docstrings in the source of a module: to import those of all commands takes much longer."""
+    found: Any = find_spec(module)
+    body = ast.parse(found.loader.get_source(module)).body
+    named = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return {node.name: ast.get_docstring(node) or "" for node in named}
+
+
 def loaded(name: str) -> Any:
     """Imports a command, or a group of commands, and returns it with all of its options; None if there is none."""
     if name not in COMMANDS and name not in unlisted():
         return None
-    place = COMMANDS[name].where if name in COMMANDS else VERB
-    module, _, attribute = place.partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False)
-        alone.command(name)(found(name) if place == VERB else found)
-        found = alone
-    return get_command(found)
+    place = COMMANDS.get(name)
+    module, _, attribute = (place or _MAKER).partition(":")
+    source = import_module(module)
+    group = getattr(source, "app", None)
+    if group is None:
+        found, group = getattr(source, attribute), typer.Typer(add_completion=False)
+        group.command()(found if place else found(name))
+    made = get_command(group)
+    made.name = name
+    return made
 
 
 def main() -> None:
@@ -260,5 +184,5 @@ def _beside_commands(
     del version
 
 
-for _name, _late in COMMANDS.items():
-    app.command(_name, help=_late.summary)(_unloaded)
+for _name in COMMANDS:
+    app.command(_name)(_unloaded)

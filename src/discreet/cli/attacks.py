@@ -31,31 +31,29 @@ class Named(TyperGroup):
         return super().get_command(ctx, cmd_name.replace("_", "-"))
 
 
-app = typer.Typer(
-    cls=Named,
-    name="attack",
-    help="Attack a release: who can be found in it, what can be told about them, and what noise changes.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(cls=Named, no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def attack() -> None:
+    """Attack a release: who can be found in it, what can be told about them, and what noise changes."""
+
 
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file, one row a person.", dir_okay=False)]
+Others = Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)]
 On = Annotated[list[str], typer.Option("--on", help="A column that others may know; repeat it for each.")]
 Sensitive = Annotated[str | None, typer.Option(help="The column that nobody should learn about a person.")]
 Needed = Annotated[str, typer.Option(help="The column that nobody should learn about a person.")]
+Person = Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Protect the file in several ways, and attack each release.")]
 Epsilon = Annotated[list[str], typer.Option(help="Of a private release, for --compare; repeat it for each.")]
-User = Annotated[str, typer.Option(help="The column that says whose rating it is.")]
-Item = Annotated[str, typer.Option(help="The column of what was rated.")]
-Rating = Annotated[str, typer.Option(help="The column of ratings.")]
-Day = Annotated[str, typer.Option(help="The column of dates, or of numbers of days.")]
 
 EPSILONS = ["0.1", "1", "10"]
 
 Attack = Callable[[], Finding | Comparison]
 
 
-def attack(prepare: Callable[..., Attack]) -> Callable[..., Attack]:
+def command(prepare: Callable[..., Attack]) -> Callable[..., Attack]:
     """Makes a command of a function that reads files and returns an attack: it is run, and what it found is shown."""
 
     def run(*, json: Json = False, html: Html = None, **given: Any) -> None:
@@ -75,7 +73,7 @@ def attack(prepare: Callable[..., Attack]) -> Callable[..., Attack]:
     return prepare
 
 
-@attack
+@command
 def uniqueness(
     file: Table,
     *,
@@ -92,7 +90,7 @@ def uniqueness(
     return partial(attacks.uniqueness, file, on, cells=cells)
 
 
-@attack
+@command
 def linkage(
     file: Table,
     named: Annotated[Path, typer.Argument(metavar="NAMED", help="A list with names.", dir_okay=False)],
@@ -100,7 +98,7 @@ def linkage(
     on: On,
     population: Annotated[Path | None, typer.Option(help="Everybody, if there is such a file.", dir_okay=False)] = None,
     sensitive: Sensitive = None,
-    truth: Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")] = None,
+    truth: Person = None,
     compare: Compare = False,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
@@ -111,7 +109,7 @@ def linkage(
     return partial(attacks.linkage, file, named, on=on, population=population, sensitive=sensitive, truth=truth)
 
 
-@attack
+@command
 def k_anonymity(
     file: Table, *, on: On, sensitive: Needed, compare: Compare = False, epsilon: Epsilon = EPSILONS
 ) -> Attack:
@@ -121,14 +119,14 @@ def k_anonymity(
     return partial(attacks.k_anonymity, file, quasi=on, sensitive=sensitive)
 
 
-@attack
+@command
 def intersection(
     file: Table,
     other: Annotated[Path | None, typer.Argument(metavar="[OTHER]", help="A second release.", dir_okay=False)] = None,
     *,
     on: On,
     sensitive: Needed,
-    person: Annotated[str | None, typer.Option(help="A column of both that says who is who, to keep score.")] = None,
+    person: Person = None,
     compare: Compare = False,
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
@@ -141,15 +139,15 @@ def intersection(
     return partial(attacks.intersection, file, other, on=on, sensitive=sensitive, person=who)
 
 
-@attack
+@command
 def scoreboard(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="One row a rating.", dir_okay=False)],
     known: Annotated[Path | None, typer.Argument(metavar="[KNOWN]", help="What is known.", dir_okay=False)] = None,
     *,
-    user: User = "user",
-    item: Item = "item",
-    rating: Rating = "rating",
-    day: Day = "day",
+    user: Annotated[str, typer.Option(help="The column that says whose rating it is.")] = "user",
+    item: Annotated[str, typer.Option(help="The column of what was rated.")] = "item",
+    rating: Annotated[str, typer.Option(help="The column of ratings.")] = "rating",
+    day: Annotated[str, typer.Option(help="The column of dates, or of numbers of days.")] = "day",
     seconds: Annotated[bool, typer.Option("--seconds", help="Dates are numbers of seconds.")] = False,
     items: Annotated[int, typer.Option(help="Without KNOWN: ratings that are known of each person.")] = 8,
     days: Annotated[int, typer.Option(help="Without KNOWN: by how many days known dates are off, at most.")] = 14,
@@ -169,7 +167,7 @@ def scoreboard(
     return found
 
 
-@attack
+@command
 def reconstruct(
     file: Annotated[Path, typer.Argument(metavar="QUERIES", help="A row of 0 and 1 for each query.", dir_okay=False)],
     answers: Annotated[Path | None, typer.Argument(metavar="[ANSWERS]", help="One a row.", dir_okay=False)] = None,
@@ -194,7 +192,7 @@ def reconstruct(
     return partial(attacks.reconstruct, asked, _numbers(answers)[:, 0], method=method, truth=secret)
 
 
-@attack
+@command
 def difference(
     file: Table,
     *,
@@ -207,10 +205,10 @@ def difference(
     return partial(attacks.difference.compare, _floats(cells, column), bounds=bounds, epsilons=epsilon)
 
 
-@attack
+@command
 def trace(
     file: Annotated[Path, typer.Argument(metavar="RELEASED", help="One row: a mean for each column.", dir_okay=False)],
-    reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
+    reference: Others,
     candidates: Annotated[Path, typer.Argument(help="Those to judge, a row each.", dir_okay=False)],
     *,
     people: Annotated[int | None, typer.Option(help="How many people the means are of, for a prediction.")] = None,
@@ -221,10 +219,10 @@ def trace(
     return partial(attacks.trace, mean, known, judged, n=people, false_positives=false_positives)
 
 
-@attack
+@command
 def genome(
     file: Annotated[Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1, 2, a row a person.", dir_okay=False)],
-    reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
+    reference: Others,
     strangers: Annotated[Path, typer.Argument(help="People outside of the group, a row each.", dir_okay=False)],
     *,
     epsilon: Epsilon = EPSILONS,
@@ -234,7 +232,7 @@ def genome(
     return partial(attacks.genome.compare, group, known, outside, epsilons=[float(each) for each in epsilon])
 
 
-@attack
+@command
 def membership(
     file: Table,
     *,

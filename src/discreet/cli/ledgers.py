@@ -12,12 +12,13 @@ from discreet.engines.postgres.roles import silent_statements
 from discreet.ledger import Book, is_anchored, open_book
 from discreet.ledger.store import postgres_tables
 
-app = typer.Typer(
-    name="ledger",
-    help="Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def ledger() -> None:
+    """Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it."""
+
 
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
 Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a database without a ledger.")]

@@ -17,12 +17,13 @@ from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
 from discreet.report.csv_text import csv_text
 
-app = typer.Typer(
-    name="survey",
-    help="Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def survey() -> None:
+    """Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports."""
+
 
 File = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey's JSON file.", dir_okay=False)]
 Question = Annotated[str, typer.Option(help="What is asked.")]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from discreet.service.identity.scram import ITERATIONS
 from discreet.service.settings import Settings
-from discreet.service.wire.protocol_messages import LONGEST, Bind, Body, Execute, Parse, ProtocolViolation, Target
+from discreet.service.wire import protocol_messages as pg
+from discreet.service.wire.protocol_messages import LONGEST, Body, ProtocolViolation
 from tests.service.wire.raw_sign_in import signed_in
 from tests.service.wire.served import RawClient, Served, framed, report, served, startup
 
@@ -191,7 +192,7 @@ def test_malformed_messages_end_the_connection(wire: Served, raw: RawClient, sen
 
 @given(st.binary(max_size=80))
 def test_no_body_is_read_otherwise_than_whole(body: bytes) -> None:
-    for read in (Parse.read, Bind.read, Target.read, Execute.read):
+    for read in (pg.read_parse, pg.read_bind, pg.read_target, pg.read_execute):
         try:
             read(Body(body))
         except ProtocolViolation:

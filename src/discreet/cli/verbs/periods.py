@@ -13,12 +13,13 @@ from discreet.errors import InvalidParameter
 from discreet.requests.question_requests import Ask
 from discreet.requests.table_requests import OpenStream
 
-app = typer.Typer(
-    name="stream",
-    help="Publish again and again for one charge: running totals of a question, released one period at a time.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def stream() -> None:
+    """Publish again and again for one charge: running totals of a question, released one period at a time."""
+
 
 Period = Annotated[str | None, typer.Option(help="The period that is meant: the next one, or one that was released.")]
 

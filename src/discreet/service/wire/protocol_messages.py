@@ -137,25 +137,7 @@ async def read_body(reader: asyncio.StreamReader, *, most: int = LONGEST) -> Bod
 # ------------------------------------------------------------------------------------------------- what clients send
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parse:
-    """Prepares a statement."""
-
-    name: str
-    sql: str
-    types: tuple[int, ...]
-
-    @classmethod
-    def read(cls, body: Body) -> Parse:
-        """Reads it from a message."""
-        name, sql = body.name(), body.text()
-        types = tuple(body.uint32() for _ in range(_count(body)))
-        body.end()
-        return cls(name=name, sql=sql, types=types)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bind:
+class Bind(NamedTuple):
     """Gives values to the parameters of a statement.
 
     Attributes:
@@ -169,48 +151,40 @@ class Bind:
     values: tuple[bytes | None, ...]
     result_formats: tuple[int, ...]
 
-    @classmethod
-    def read(cls, body: Body) -> Bind:
-        """Reads it from a message."""
-        portal, statement, formats = body.name(), body.name(), _formats(body)
-        values = tuple(_value(body) for _ in range(_count(body)))
-        results = _formats(body)
-        body.end()
-        if len(formats) not in (0, 1, len(values)):
-            raise ProtocolViolation("formats and parameters differ in number")
-        return cls(portal=portal, statement=statement, formats=formats, values=values, result_formats=results)
+
+def read_parse(body: Body) -> tuple[str, str, tuple[int, ...]]:
+    """Returns the name and the text of a statement to prepare, and the types of its parameters."""
+    name, sql = body.name(), body.text()
+    types = tuple(body.uint32() for _ in range(_count(body)))
+    body.end()
+    return name, sql, types
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What Describe and Close are about: a statement (S) or a portal (P)."""
-
-    kind: str
-    name: str
-
-    @classmethod
-    def read(cls, body: Body) -> Target:
-        """Reads it from a message."""
-        kind, name = body.take(1), body.name()
-        body.end()
-        if kind not in (b"S", b"P"):
-            raise ProtocolViolation("neither a statement nor a portal is meant")
-        return cls(kind=kind.decode(), name=name)
+def read_bind(body: Body) -> Bind:
+    """Returns the values that a statement is given."""
+    portal, statement, formats = body.name(), body.name(), _formats(body)
+    values = tuple(_value(body) for _ in range(_count(body)))
+    results = _formats(body)
+    body.end()
+    if len(formats) not in (0, 1, len(values)):
+        raise ProtocolViolation("formats and parameters differ in number")
+    return Bind(portal, statement, formats, values, results)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execute:
-    """Asks for rows of a portal; `most` is 0 for all."""
+def read_target(body: Body) -> tuple[str, str]:
+    """Returns what Describe and Close are about: S for a statement or P for a portal, and its name."""
+    kind, name = body.take(1), body.name()
+    body.end()
+    if kind not in (b"S", b"P"):
+        raise ProtocolViolation("neither a statement nor a portal is meant")
+    return kind.decode(), name
 
-    portal: str
-    most: int
 
-    @classmethod
-    def read(cls, body: Body) -> Execute:
-        """Reads it from a message."""
-        portal, most = body.name(), body.int32()
-        body.end()
-        return cls(portal=portal, most=max(0, most))
+def read_execute(body: Body) -> tuple[str, int]:
+    """Returns the portal whose rows are wanted, and how many at most; 0 for all."""
+    portal, most = body.name(), body.int32()
+    body.end()
+    return portal, max(0, most)
 
 
 def _count(body: Body) -> int:

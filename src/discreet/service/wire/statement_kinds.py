@@ -13,7 +13,6 @@ from enum import Enum
 from itertools import pairwise
 from typing import cast
 
-from discreet.service.caller import Permission
 from discreet.service.wire.protocol_messages import WireError
 
 MOST_STATEMENTS = 20
@@ -35,12 +34,10 @@ class Command:
     """What a leading word means.
 
     Attributes:
-        permission: what its caller needs; None if everybody who has signed in may.
         sqlstate, reason, hint: of the refusal, if it is always refused.
     """
 
     kind: Kind
-    permission: Permission | None = None
     sqlstate: str = ""
     reason: str = ""
     hint: str = ""
@@ -54,8 +51,7 @@ def _refused(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Com
 _ASK = "Ask with SELECT; tables are protected with `discreet protect`, or on the page."
 COMMANDS: dict[str, Command] = {
     **{kind.name: Command(kind=kind) for kind in Kind if kind is not Kind.REFUSED},
-    **dict.fromkeys(("SELECT", "WITH", "FROM", "VALUES", "("), Command(kind=Kind.SELECT, permission=Permission.ASK)),
-    "EXPLAIN": Command(kind=Kind.EXPLAIN, permission=Permission.PLAN),
+    **dict.fromkeys(("WITH", "FROM", "VALUES", "("), Command(kind=Kind.SELECT)),
     "START": Command(kind=Kind.BEGIN),
     "END": Command(kind=Kind.COMMIT),
     "ABORT": Command(kind=Kind.ROLLBACK),

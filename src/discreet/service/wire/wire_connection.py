@@ -180,11 +180,11 @@ class WireConnection:
 
     async def parse(self, body: Body) -> None:
         """Prepares a statement."""
-        given = pg.Parse.read(body)
-        found = read_statements(given.sql)
+        name, sql, types = pg.read_parse(body)
+        found = read_statements(sql)
         if len(found) > 1:
             raise WireError("42601", "Only one statement is prepared at a time", place=found[1].offset)
-        if given.name in self._prepared and given.name:
+        if name in self._prepared and name:
             raise WireError("42P05", "A statement of that name is prepared already")
         if len(self._prepared) >= MOST_PREPARED:
             raise WireError("54000", f"At most {MOST_PREPARED} statements are kept", "DEALLOCATE ALL.")
@@ -192,13 +192,12 @@ class WireConnection:
         taken = statement.parameters if statement else 0
         if taken > pg.MOST_PARAMETERS:
             raise WireError("54000", f"A statement takes at most {pg.MOST_PARAMETERS} parameters")
-        types = (*given.types, *(0,) * (taken - len(given.types)))
-        self._prepared[given.name] = Prepared(statement=statement, types=types)
+        self._prepared[name] = Prepared(statement=statement, types=(*types, *(0,) * (taken - len(types))))
         self._send(pg.PARSE_COMPLETE)
 
     async def bind(self, body: Body) -> None:
         """Gives values to a statement."""
-        given = pg.Bind.read(body)
+        given = pg.read_bind(body)
         prepared = self._statement(given.statement)
         wanted = len(prepared.types)
         if len(given.values) != wanted:
@@ -217,11 +216,11 @@ class WireConnection:
 
     async def describe(self, body: Body) -> None:
         """Tells columns; nothing is asked, and nothing is spent."""
-        target = pg.Target.read(body)
-        if target.kind == "S":
-            await self._describe_statement(self._statement(target.name))
+        kind, name = pg.read_target(body)
+        if kind == "S":
+            await self._describe_statement(self._statement(name))
             return
-        portal = self._portal(target.name)
+        portal = self._portal(name)
         found = await self._columns(portal)
         self._send(pg.NO_DATA if found is None else pg.row_description(found, self._formats(portal, found)))
 
@@ -244,8 +243,8 @@ class WireConnection:
 
     async def execute(self, body: Body) -> None:
         """Gives rows of a portal, which is run if it was not yet."""
-        given = pg.Execute.read(body)
-        portal = self._portal(given.portal)
+        name, most = pg.read_execute(body)
+        portal = self._portal(name)
         statement = portal.prepared.statement
         if statement is None:
             self._send(pg.EMPTY_QUERY)
@@ -253,7 +252,7 @@ class WireConnection:
         if portal.result is None:
             portal.result = await self._stoppable(self.session.run(statement, portal.values))
             self._send(*portal.result.notices)
-        await self._fetched(portal, portal.result, given.most)
+        await self._fetched(portal, portal.result, most)
         self._after(statement)
 
     async def _fetched(self, portal: Portal, result: Result, most: int) -> None:
@@ -282,9 +281,9 @@ class WireConnection:
 
     async def close(self, body: Body) -> None:
         """Forgets a statement or a portal."""
-        target = pg.Target.read(body)
-        kept: dict[str, Any] = self._prepared if target.kind == "S" else self._portals
-        kept.pop(target.name, None)
+        kind, name = pg.read_target(body)
+        kept: dict[str, Any] = self._prepared if kind == "S" else self._portals
+        kept.pop(name, None)
         self._send(pg.CLOSE_COMPLETE)
 
     async def sync(self, body: Body) -> None:
