@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.types import Type
-from discreet.presentation.documents.result_documents import Beside, DocumentForm, declare, read_plain, write_plain
+from discreet.presentation.documents.result_documents import Beside, DocumentForm, read_plain, write_plain
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,21 @@ class Visit:
         return f"to {self.place.ward}"
 
 
-VISIT = declare(
-    DocumentForm(
-        kind="visit",
-        about="A visit.",
-        make=Visit,
-        parts={
-            "span": tuple[int, int],
-            "place": Beside(Place),
-            "price": Fraction | None,
-            "days": frozenset[str],
-            "types": dict[str, Type],
-            "guests": int,
-            "text": str,
-        },
-        writes=lambda visit: {"guests": len(visit.days)},
-    )
-)
+VISIT = DocumentForm(
+    kind="visit",
+    about="A visit.",
+    make=Visit,
+    parts={
+        "span": tuple[int, int],
+        "place": Beside(Place),
+        "price": Fraction | None,
+        "days": frozenset[str],
+        "types": dict[str, Type],
+        "guests": int,
+        "text": str,
+    },
+    writes=lambda visit: {"guests": len(visit.days)},
+).declare()
 MADE = Visit(Place("A", 3), Fraction(1, 3), frozenset({"tu", "mo"}), (1, 2), {"age": Type.INT})
 WRITTEN: dict[str, Any] = {
     "kind": "visit",

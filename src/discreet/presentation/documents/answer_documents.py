@@ -17,7 +17,6 @@ from discreet.presentation.documents.result_documents import (
     Document,
     DocumentForm,
     Given,
-    declare,
     read_plain,
     read_value,
     types_of,
@@ -44,15 +43,13 @@ class ColumnHead:
 
 
 COLUMNS = tuple[ColumnHead, ...]
-COVERAGE = declare(
-    DocumentForm(
-        kind="coverage",
-        says_kind=False,
-        about="What limits and bounds leave out of a column; figures are value, low, high.",
-        make=Coverage,
-        parts={**types_of(Coverage), "text": str},
-    )
-)
+COVERAGE = DocumentForm(
+    kind="coverage",
+    says_kind=False,
+    about="What limits and bounds leave out of a column; figures are value, low, high.",
+    make=Coverage,
+    parts={**types_of(Coverage), "text": str},
+).declare()
 
 
 def write_columns(kinds: Mapping[str, Type]) -> list[Document]:
@@ -77,27 +74,25 @@ def _read_rows(document: Given) -> Document:
     return {"columns": tuple(head.name for head in heads), "records": records, "totals": totals}
 
 
-ANSWER = declare(
-    DocumentForm(
-        kind="answer",
-        about='An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity".',
-        make=Answer,
-        parts={
-            "columns": COLUMNS,
-            "rows": list[list[Value]],
-            **RELEASED,
-            "confidence": Fraction,
-            "private": bool,
-            "scope": str,
-            "whole": frozenset[str],
-            "coverage": Mapping[str, Coverage] | None,
-            "totals": tuple[frozenset[str], ...],
-            "receipt": dict[str, Any] | None,
-        },
-        writes=_written_rows,
-        reads=_read_rows,
-    )
-)
+ANSWER = DocumentForm(
+    kind="answer",
+    about='An answer; days and moments are texts in ISO 8601, what is infinite is "Infinity" or "-Infinity".',
+    make=Answer,
+    parts={
+        "columns": COLUMNS,
+        "rows": list[list[Value]],
+        **RELEASED,
+        "confidence": Fraction,
+        "private": bool,
+        "scope": str,
+        "whole": frozenset[str],
+        "coverage": Mapping[str, Coverage] | None,
+        "totals": tuple[frozenset[str], ...],
+        "receipt": dict[str, Any] | None,
+    },
+    writes=_written_rows,
+    reads=_read_rows,
+).declare()
 """What the rows of an answer were computed from does not travel, so one that was read cannot be adjusted."""
 
 ANSWERS: DocumentForm[list[Answer]] = DocumentForm(

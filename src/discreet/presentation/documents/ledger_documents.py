@@ -10,7 +10,6 @@ from discreet.presentation.documents.result_documents import (
     Document,
     DocumentForm,
     Given,
-    declare,
     read_plain,
     types_of,
     write_plain,
@@ -18,23 +17,19 @@ from discreet.presentation.documents.result_documents import (
 from discreet.presentation.ledger_view.entry_view import view_entry
 from discreet.privacy import Loss
 
-BALANCE = declare(
-    DocumentForm(
-        kind="balance",
-        about="The figures of an account, or of somebody on it.",
-        make=Balance,
-        parts={**types_of(Balance), "locked": bool, "facts": dict[str, str]},
-    )
-)
-SHARE = declare(
-    DocumentForm(
-        kind="share",
-        says_kind=False,
-        about="The figures of a person, or of a project, on an account.",
-        make=Share,
-        parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
-    )
-)
+BALANCE = DocumentForm(
+    kind="balance",
+    about="The figures of an account, or of somebody on it.",
+    make=Balance,
+    parts={**types_of(Balance), "locked": bool, "facts": dict[str, str]},
+).declare()
+SHARE = DocumentForm(
+    kind="share",
+    says_kind=False,
+    about="The figures of a person, or of a project, on an account.",
+    make=Share,
+    parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
+).declare()
 
 
 APPOINTMENT: DocumentForm[Appointment] = DocumentForm(
@@ -54,23 +49,21 @@ def _read_balance(document: Given) -> Document:
     return {name: getattr(balance, name) for name in types_of(Balance)}
 
 
-STANDING = declare(
-    DocumentForm(
-        kind="standing",
-        says_kind=False,
-        about='The figures of an account as "balance", and everybody\'s on it as "people" and "projects".',
-        make=Standing,
-        parts={
-            "account": str,
-            "listed": bool,
-            "balance": Balance,
-            "people": tuple[Share, ...],
-            "projects": tuple[Share, ...],
-        },
-        writes=lambda standing: {"balance": BALANCE.write(standing)},
-        reads=_read_balance,
-    )
-)
+STANDING = DocumentForm(
+    kind="standing",
+    says_kind=False,
+    about='The figures of an account as "balance", and everybody\'s on it as "people" and "projects".',
+    make=Standing,
+    parts={
+        "account": str,
+        "listed": bool,
+        "balance": Balance,
+        "people": tuple[Share, ...],
+        "projects": tuple[Share, ...],
+    },
+    writes=lambda standing: {"balance": BALANCE.write(standing)},
+    reads=_read_balance,
+).declare()
 
 
 def account_document(
@@ -109,28 +102,26 @@ def _shown(entry: Entry) -> Document:
     }
 
 
-ENTRY = declare(
-    DocumentForm(
-        kind="entry",
-        says_kind=False,
-        about=(
-            'An entry of the ledger: "body" is the text that is hashed, or of an "open" entry that text without the '
-            'salt; "what", "sql", "question", "project" and "cost" are read from it.'
-        ),
-        make=Entry,
-        parts={
-            "entry": str,
-            **types_of(Entry, without=("kind",)),
-            "what": str,
-            "project": str,
-            "sql": str | None,
-            "question": str | None,
-            "cost": Loss | None,
-        },
-        writes=_shown,
-        reads=lambda document: {"kind": document["entry"]},
-    )
-)
+ENTRY = DocumentForm(
+    kind="entry",
+    says_kind=False,
+    about=(
+        'An entry of the ledger: "body" is the text that is hashed, or of an "open" entry that text without the '
+        'salt; "what", "sql", "question", "project" and "cost" are read from it.'
+    ),
+    make=Entry,
+    parts={
+        "entry": str,
+        **types_of(Entry, without=("kind",)),
+        "what": str,
+        "project": str,
+        "sql": str | None,
+        "question": str | None,
+        "cost": Loss | None,
+    },
+    writes=_shown,
+    reads=lambda document: {"kind": document["entry"]},
+).declare()
 
 
 def history_document(entries: Iterable[Entry], following: int | None = None) -> Document:

@@ -19,7 +19,6 @@ from discreet.presentation.documents.result_documents import (
     Beside,
     Document,
     DocumentForm,
-    declare,
     types_of,
     write_amount,
     write_plain,
@@ -65,23 +64,19 @@ EXPLANATION: DocumentForm[ToldResult] = DocumentForm(
     reads=lambda document: {"document": document, "columns": tuple(each["name"] for each in document["columns"])},
 )
 
-CHOICE = declare(
-    DocumentForm(
-        kind="choice",
-        says_kind=False,
-        about="A budget: the errors of each number, and what an attacker could learn.",
-        make=Choice,
-        parts={**types_of(Choice, without=("risk",)), "risk": Beside(Risk), "words": str},
-    )
-)
-CHOICES = declare(
-    DocumentForm(
-        kind="choices",
-        about="Budgets side by side.",
-        make=Choices,
-        parts={"confidence": Fraction, "rows": int, "choices": tuple[Choice, ...], "text": str},
-    )
-)
+CHOICE = DocumentForm(
+    kind="choice",
+    says_kind=False,
+    about="A budget: the errors of each number, and what an attacker could learn.",
+    make=Choice,
+    parts={**types_of(Choice, without=("risk",)), "risk": Beside(Risk), "words": str},
+).declare()
+CHOICES = DocumentForm(
+    kind="choices",
+    about="Budgets side by side.",
+    make=Choices,
+    parts={"confidence": Fraction, "rows": int, "choices": tuple[Choice, ...], "text": str},
+).declare()
 
 
 @dataclass(frozen=True, slots=True)

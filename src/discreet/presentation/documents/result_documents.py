@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from inspect import Parameter, signature
 from types import UnionType
-from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from discreet.errors import InternalError, InvalidParameter
 from discreet.ledger import Remaining
@@ -101,12 +101,20 @@ class DocumentForm(Generic[Made]):
         kind = self.parts[name]
         return read_plain(kind.type, document) if isinstance(kind, Beside) else read_plain(kind, document[name])
 
+    def declare(self) -> Self:
+        """Has objects of the class that it makes travel in it, wherever they stand in a document; returns itself."""
+        _FORMS[self.make] = self
+        return self
+
     @cached_property
     def _taken(self) -> list[str]:
         """The parts that `make` takes."""
         taken = signature(self.make).parameters
         every = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
         return [name for name in self.parts if every or name in taken]
+
+
+_FORMS: dict[Any, DocumentForm[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +188,6 @@ def result_of(verb: Verb) -> DocumentForm[Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------------- types
-
-_FORMS: dict[Any, DocumentForm[Any]] = {}
-
-
-def declare(form: DocumentForm[Made]) -> DocumentForm[Made]:
-    """Has objects of the class that a form makes travel in it, wherever they stand in a document."""
-    _FORMS[form.make] = form
-    return form
 
 
 def form_of(kind: Any) -> DocumentForm[Any] | None:

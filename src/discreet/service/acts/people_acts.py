@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from discreet.presentation.documents.result_documents import DocumentForm, declare, types_of
+from discreet.presentation.documents.result_documents import DocumentForm, types_of
 from discreet.requests.argument_kinds import Arg, Kind
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import Permission, Queue, Verb
@@ -120,36 +120,32 @@ def _moments(made: Person | AccessKey) -> Document:
     return {name: _moment(getattr(made, name)) for name in names}
 
 
-PERSON = declare(
-    DocumentForm(
-        kind="person",
-        says_kind=False,
-        about="Somebody who is known.",
-        make=Person,
-        parts=types_of(Person) | {"created": datetime, "disabled": datetime | None},
-        writes=_moments,
-    )
-)
-KEY = declare(
-    DocumentForm(
-        kind="key",
-        says_kind=False,
-        about="What may be told about a key; never what proves it.",
-        make=AccessKey,
-        parts={  # spelled out: what is added to a key one day does not leave by itself
-            "id": str,
-            "person": str,
-            "role": ServiceRole,
-            "tables": frozenset[str] | None,
-            "project": str,
-            "note": str,
-            "created": datetime,
-            "expires": datetime,
-            "revoked": datetime | None,
-        },
-        writes=_moments,
-    )
-)
+PERSON = DocumentForm(
+    kind="person",
+    says_kind=False,
+    about="Somebody who is known.",
+    make=Person,
+    parts=types_of(Person) | {"created": datetime, "disabled": datetime | None},
+    writes=_moments,
+).declare()
+KEY = DocumentForm(
+    kind="key",
+    says_kind=False,
+    about="What may be told about a key; never what proves it.",
+    make=AccessKey,
+    parts={  # spelled out: what is added to a key one day does not leave by itself
+        "id": str,
+        "person": str,
+        "role": ServiceRole,
+        "tables": frozenset[str] | None,
+        "project": str,
+        "note": str,
+        "created": datetime,
+        "expires": datetime,
+        "revoked": datetime | None,
+    },
+    writes=_moments,
+).declare()
 _WRITTEN: Mapping[str, Callable[[Any], Document]] = {
     "person": PERSON.write,
     "keys": lambda key: {"keys": [KEY.write(key)]},
