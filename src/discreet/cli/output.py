@@ -186,10 +186,19 @@ _BUDGET, _AMOUNT = re.compile(r"Budget\((.*)\)"), re.compile(r"(\w+)=([^,\s]+)")
 
 def show_error(error: DiscreetError, spelling: Spelling = PYTHON) -> None:
     """Prints an error to standard error, unwrapped so that what it proposes can be copied."""
-    console = Console(stderr=True, highlight=False)
     for label, text in explained(error, spelling).items():
-        colour = "bold red" if label not in ("Hint", "Position") else "bold"
-        console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
+        _complain(printable(text, lines=True), label, "bold red" if label not in ("Hint", "Position") else "bold")
+
+
+def show_stop(error: KeyboardInterrupt) -> None:
+    """Prints what Ctrl-C has stopped: its notes are this library's own words."""
+    for line in ("Stopped.", *getattr(error, "__notes__", ())):
+        _complain(printable(line))
+
+
+def _complain(text: str, label: str = "", style: str = "bold") -> None:
+    told = Text.assemble((f"{label}: " if label else "", style), text)
+    Console(stderr=True, highlight=False).print(told, soft_wrap=True)
 
 
 @contextmanager
@@ -200,18 +209,10 @@ def warnings_shown() -> Iterator[None]:
         before = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, AnchorNotKept):
+            if issubclass(category, AnchorNotKept):
+                _complain(printable(str(message)), "Warning")
+            else:
                 before(message, category, *place, **more)
-                return
-            told = Text.assemble(("Warning: ", "bold"), printable(str(message)))
-            Console(stderr=True, highlight=False).print(told, soft_wrap=True)
 
         warnings.showwarning = show
         yield
-
-
-def show_stop(error: KeyboardInterrupt) -> None:
-    """Prints what Ctrl-C has stopped: its notes are this library's own words."""
-    console = Console(stderr=True, highlight=False)
-    for line in ("Stopped.", *getattr(error, "__notes__", ())):
-        console.print(Text(printable(line)), soft_wrap=True)

@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Form, Json, form, json_text, say
+from discreet.cli.output import Csv, Form, Json, form, print_json, say
 from discreet.errors import InvalidParameter
-from discreet.local.oracles.frequencies import Frequencies
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
 from discreet.report.csv_text import csv_text
@@ -93,23 +92,14 @@ def estimate(
     survey = _survey(file)
     lines = [line for path in reports for line in _text(path, "reports").splitlines()]
     found = survey.estimate(lines, confidence=confidence, project=project, drop=drop)
+    named = zip(found.domain.values or (), found, strict=True)
+    answers = [{"value": v, "share": e.value, "share_low": e.low, "share_high": e.high} for v, e in named]
     if shown is Form.TABLE:
         typer.echo(f"{survey.question}\n{found}")
+    elif shown is Form.JSON:
+        print_json({"reports": found.reports, "dropped": found.dropped, "answers": answers})
     else:
-        typer.echo(json_text(_told(found)) if shown is Form.JSON else _csv(found), nl=shown is Form.JSON)
-
-
-def _told(found: Frequencies) -> dict[str, object]:
-    return {"reports": found.reports, "dropped": found.dropped, "answers": _records(found)}
-
-
-def _records(found: Frequencies) -> list[dict[str, object]]:
-    named = zip(found.domain.values or (), found, strict=True)
-    return [{"value": v, "share": e.value, "share_low": e.low, "share_high": e.high} for v, e in named]
-
-
-def _csv(found: Frequencies) -> str:
-    return csv_text(["value", "share", "share_low", "share_high"], _records(found))
+        typer.echo(csv_text(["value", "share", "share_low", "share_high"], answers), nl=False)
 
 
 def _survey(file: Path) -> Survey:

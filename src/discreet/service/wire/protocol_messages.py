@@ -10,6 +10,7 @@ import asyncio
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import NamedTuple
 
 from discreet.service.wire.value_formats import SIZES
@@ -56,7 +57,7 @@ class WireError(Exception):
 
 @dataclass(slots=True)
 class Body:
-    """The bytes of one message, read from the left."""
+    """The bytes of one message, read from the left: texts, and numbers of two and four bytes."""
 
     data: bytes
     place: int = 0
@@ -73,21 +74,11 @@ class Body:
         taken, self.place = self.data[self.place : end], end
         return taken
 
-    def int16(self) -> int:
-        """Returns a number of two bytes."""
-        return int(struct.unpack("!h", self.take(2))[0])
+    def _number(self, form: str) -> int:
+        return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
 
-    def uint16(self) -> int:
-        """Returns a count of two bytes."""
-        return int(struct.unpack("!H", self.take(2))[0])
-
-    def int32(self) -> int:
-        """Returns a number of four bytes."""
-        return int(struct.unpack("!i", self.take(4))[0])
-
-    def uint32(self) -> int:
-        """Returns the number of a type or of a process."""
-        return int(struct.unpack("!I", self.take(4))[0])
+    int16, uint16 = partialmethod(_number, "!h"), partialmethod(_number, "!H")
+    int32, uint32 = partialmethod(_number, "!i"), partialmethod(_number, "!I")
 
     def text(self) -> str:
         """Returns a text up to its closing zero.

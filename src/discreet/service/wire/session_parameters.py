@@ -62,16 +62,13 @@ FIXED = {
     "server_version": VERSION,
     "server_version_num": "150000",
     "server_encoding": "UTF8",
-    "integer_datetimes": "on",
-    "is_superuser": "off",
-    "in_hot_standby": "off",
+    **dict.fromkeys(("integer_datetimes", "ssl"), "on"),
+    **dict.fromkeys(("is_superuser", "in_hot_standby"), "off"),
+    **dict.fromkeys(("lc_collate", "lc_ctype"), "C"),
     "max_index_keys": "32",
     "max_identifier_length": "63",
     "default_table_access_method": "heap",
-    "lc_collate": "C",
-    "lc_ctype": "C",
     "block_size": "8192",
-    "ssl": "on",
 }
 """What cannot be set."""
 
@@ -81,49 +78,31 @@ DEFAULTS = {
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
     "TimeZone": "UTC",
-    "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "search_path": '"$user", public',
     "client_min_messages": "notice",
     "bytea_output": "hex",
-    "transaction_isolation": "serializable",
-    "default_transaction_isolation": "serializable",
-    "transaction_read_only": "on",
-    "default_transaction_read_only": "on",
-    "transaction_deferrable": "off",
-    "default_transaction_deferrable": "off",
-    "statement_timeout": "0",
-    "lock_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "synchronous_commit": "on",
-    "row_security": "on",
-    "jit": "off",
-    "geqo": "on",
     "plan_cache_mode": "auto",
-    "escape_string_warning": "on",
-    "lc_messages": "C",
-    "lc_monetary": "C",
-    "lc_numeric": "C",
-    "lc_time": "C",
     "work_mem": "4MB",
     "cursor_tuple_fraction": "0.1",
     "session_replication_role": "origin",
     "xmloption": "content",
-    "quote_all_identifiers": "off",
-    "synchronize_seqscans": "on",
+    **dict.fromkeys(("transaction_isolation", "default_transaction_isolation"), "serializable"),
+    **dict.fromkeys(("transaction_read_only", "default_transaction_read_only"), "on"),
+    **dict.fromkeys(("transaction_deferrable", "default_transaction_deferrable"), "off"),
+    **dict.fromkeys(("standard_conforming_strings", "escape_string_warning", "synchronous_commit"), "on"),
+    **dict.fromkeys(("row_security", "geqo", "synchronize_seqscans"), "on"),
+    **dict.fromkeys(("jit", "quote_all_identifiers"), "off"),
+    **dict.fromkeys(("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"), "0"),
+    **dict.fromkeys(("lc_messages", "lc_monetary", "lc_numeric", "lc_time"), "C"),
 }
 """What clients set, and what nothing here depends on."""
 
-REPORTED: tuple[str, ...] = (
-    "application_name",
-    "client_encoding",
-    "DateStyle",
-    "IntervalStyle",
-    "TimeZone",
-    "standard_conforming_strings",
+REPORTED = (
+    *("application_name", "client_encoding", "DateStyle", "IntervalStyle", "TimeZone", "standard_conforming_strings"),
+    *("server_version", "server_encoding", "integer_datetimes", "is_superuser", "in_hot_standby"),
+    "default_transaction_read_only",
 )
-REPORTED += ("server_version", "server_encoding", "integer_datetimes", "is_superuser", "in_hot_standby")
-REPORTED += ("default_transaction_read_only",)
 """Whose values a client is told of at the start, and when they change."""
 
 _LONGEST = 1_000  # characters of a value

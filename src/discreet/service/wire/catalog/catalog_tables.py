@@ -117,10 +117,7 @@ def _fill(made: duckdb.DuckDBPyConnection, schema: str, table: str, rows: Iterab
 def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[Row]]:
     """The rows of all tables that have some."""
     catalog: dict[str, list[Row]] = {
-        table: [dict(zip(columns_of("pg_catalog", table), row, strict=True)) for row in rows]
-        for table, rows in shapes()["rows"].items()
-    }
-    catalog |= {
+        **{table: _given(table) for table in shapes()["rows"]},
         "pg_namespace": list(_namespaces()),
         "pg_class": [*_system_classes(), *_classes(facts)],
         "pg_attribute": list(_attributes(facts)),
@@ -131,17 +128,24 @@ def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[R
         "pg_tables": [_pg_table(fact) for fact in facts],
         "pg_settings": [{"name": "max_index_keys", "setting": "32"}, {"name": "server_version", "setting": "15.0"}],
     }
+    privileges = [_privilege(fact, user, name) for fact in facts]
+    schemas = [one["nspname"] for one in _namespaces()]
     information: dict[str, list[Row]] = {
         "tables": [_information_table(fact, name) for fact in facts],
         "columns": list(_information_columns(facts, name)),
-        "schemata": [_schema(one["nspname"], name) for one in _namespaces()],
+        "schemata": [{"catalog_name": name, "schema_name": one, "schema_owner": _OWNER} for one in schemas],
         "information_schema_catalog_name": [{"catalog_name": name}],
         "enabled_roles": [{"role_name": user}],
-        "table_privileges": [_privilege(fact, user, name) for fact in facts],
-        "role_table_grants": [_privilege(fact, user, name) for fact in facts],
+        **dict.fromkeys(("table_privileges", "role_table_grants"), privileges),
     }
     placed = {("pg_catalog", table): rows for table, rows in catalog.items()}
     return placed | {("information_schema", table): rows for table, rows in information.items()}
+
+
+def _given(table: str) -> list[Row]:
+    """The rows that every catalog has."""
+    columns = columns_of("pg_catalog", table)
+    return [dict(zip(columns, row, strict=True)) for row in shapes()["rows"][table]]
 
 
 # ----------------------------------------------------------------------------------------------------------- pg_catalog
@@ -198,18 +202,13 @@ _ATTRIBUTE = {
 
 
 def _attributes(facts: Facts) -> Iterator[Row]:
-    types = {row["oid"]: row for row in _types()}
+    types = {row["oid"]: row for row in _given("pg_type")}
     for oid, fact in enumerate(facts, FIRST_OID):
         for number, column in enumerate(fact["columns"], 1):
             kind = types[TYPES[column["type"]]]
             of_type = {f"att{key}": kind[f"typ{key}"] for key in ("len", "byval", "align", "storage", "collation")}
             own = {"attrelid": oid, "attname": column["name"], "attnum": number, "atttypid": kind["oid"]}
             yield _ATTRIBUTE | of_type | own
-
-
-def _types() -> Iterator[Row]:
-    columns = columns_of("pg_catalog", "pg_type")
-    return (dict(zip(columns, row, strict=True)) for row in shapes()["rows"]["pg_type"])
 
 
 def _descriptions(facts: Facts) -> Iterator[Row]:
@@ -251,7 +250,7 @@ def _information_table(fact: Row, name: str) -> Row:
 
 
 def _information_columns(facts: Facts, name: str) -> Iterator[Row]:
-    names = {row["oid"]: row["typname"] for row in _types()}
+    names = {row["oid"]: row["typname"] for row in _given("pg_type")}
     for fact in facts:
         for number, column in enumerate(fact["columns"], 1):
             oid = TYPES[column["type"]]
@@ -265,10 +264,6 @@ def _information_columns(facts: Facts, name: str) -> Iterator[Row]:
             own |= {"udt_name": names[oid], "dtd_identifier": str(number)}
             flags = dict.fromkeys(("is_self_referencing", "is_identity", "identity_cycle", "is_updatable"), "NO")
             yield flags | own | {"is_generated": "NEVER"}
-
-
-def _schema(schema: str, name: str) -> Row:
-    return {"catalog_name": name, "schema_name": schema, "schema_owner": _OWNER}
 
 
 def _privilege(fact: Row, user: str, name: str) -> Row:
