@@ -137,16 +137,12 @@ class Acts:
     def _own(self, caller: Caller, account: str) -> Share:
         own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
-        if caller.project:
-            limits.append(self._left_of_project(caller.project, account))
+        if caller.project and self._book.allotted(caller.project, account=account) is None:
+            limits.append(Fraction(0))
+        elif caller.project:
+            limits.append(self._book.balance(account, project=caller.project).remaining.epsilon)
         cap, role = self._book.capped(caller.name, account=account), self._book.role(account, caller.name)
         return Share(name=caller.name, role=role, cap=cap, balance=own, spendable=min(limits))
-
-    def _left_of_project(self, project: str, account: str) -> Fraction:
-        """The largest pure question that a project may pay; nothing if it was allotted nothing."""
-        if self._book.allotted(project, account=account) is None:
-            return Fraction(0)
-        return self._book.balance(account, project=project).remaining.epsilon
 
     def history(
         self,
@@ -215,30 +211,18 @@ class Acts:
             end = start + 1
         return found[:limit]
 
-    def entry(self, caller: Caller, sequence: int) -> Entry:
-        """Returns an entry that a caller may see.
-
-        Raises:
-            UnknownEntry: for all others, as if there were none.
-        """
-        caller.require(Permission.SEE_OWN)
-        place = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST)
-        for found in self._seen(caller, self._book.history(after=place - 1, limit=1)):
-            if found.sequence == place:
-                return found
-        raise UnknownEntry
-
     def certificate(self, caller: Caller, sequence: int) -> Document:
         """Returns the certificate of a charge; see `certificates.certificate`.
 
         Raises:
-            UnknownEntry: if it is no charge that the caller may see.
+            UnknownEntry: if it is no charge that the caller may see, as if there were none.
         """
-        entry = self.entry(caller, sequence)
-        if entry.kind != "charge":
-            raise UnknownEntry
-        account = self._book.account(entry.account)
-        return certificate(entry, account, self._book.outcome(entry.sequence), self._book.head())
+        caller.require(Permission.SEE_OWN)
+        place, book = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST), self._book
+        for entry in self._seen(caller, book.history(after=place - 1, limit=1)):
+            if entry.sequence == place and entry.kind == "charge":
+                return certificate(entry, book.account(entry.account), book.outcome(entry.sequence), book.head())
+        raise UnknownEntry
 
     def _seen(
         self, caller: Caller, entries: Iterable[Entry], analyst: str | None = None, project: str | None = None

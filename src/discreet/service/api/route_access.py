@@ -127,12 +127,6 @@ class SecuredRoute(APIRoute):
         return guarded
 
 
-def offices(request: Request) -> Offices:
-    """Returns what the application was made with."""
-    found: Offices = request.app.state.offices
-    return found
-
-
 def admitted(request: Request, need: Need) -> Caller:
     """Returns who calls, if they may, and counts the request.
 
@@ -141,7 +135,8 @@ def admitted(request: Request, need: Need) -> Caller:
         NotPermitted: if the role does not allow it.
         TooManyRequests: if it is one too many.
     """
-    known, address = offices(request), request.client.host if request.client else ""
+    known: Offices = request.app.state.offices
+    address = request.client.host if request.client else ""
     try:
         caller = known.identities.authenticate_key(shown_key(request))
     except NotAuthenticated:
@@ -168,7 +163,8 @@ def shown_key(request: Request) -> str:
 
 async def looking(request: Request) -> Call:
     """Returns the call of a request that has no key, since it does nothing twice."""
-    return Call(caller=request.state.caller, offices=offices(request), accept=request.headers.get("accept", "*/*"))
+    accept = request.headers.get("accept", "*/*")
+    return Call(caller=request.state.caller, offices=request.app.state.offices, accept=accept)
 
 
 async def calling(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
@@ -37,14 +38,10 @@ def asset(name: str) -> bytes:
     return files("discreet.service.page").joinpath("assets", name).read_bytes()
 
 
-_VERSIONS: dict[str, str] = {}
-
-
+@cache
 def asset_address(name: str) -> str:
     """Returns the address of an asset, which changes with its content."""
-    if name not in _VERSIONS:
-        _VERSIONS[name] = sha256(asset(name)).hexdigest()[:12]
-    return f"/assets/{name}?v={_VERSIONS[name]}"
+    return f"/assets/{name}?v={sha256(asset(name)).hexdigest()[:12]}"
 
 
 def first_question(table: str) -> str:
