@@ -136,16 +136,20 @@ def admitted(request: Request, need: Need) -> Caller:
         TooManyRequests: if it is one too many.
     """
     known: Offices = request.app.state.offices
-    address = request.client.host if request.client else ""
     try:
         caller = known.identities.authenticate_key(shown_key(request))
     except NotAuthenticated:
-        known.limits.note_failure(address)
+        known.limits.note_failure(address_of(request))
         raise
     recognise(request.state, caller)
     known.limits.admit(caller, need.charges and caller.may(need.permission))
     caller.require(need.permission)
     return caller
+
+
+def address_of(request: Request) -> str:
+    """Returns the address that a request comes from."""
+    return request.client.host if request.client else ""
 
 
 def shown_key(request: Request) -> str:

@@ -135,7 +135,8 @@ class PageRoute:
             site.limits.admit(caller, charging=False)
             caller.require(self.permission)
             if self.method == "POST" and not self.streams:
-                visit = await _with_form(visit)
+                visit = replace(visit, form=await read_posted(request))
+                require_token(visit, visit.form)
             if not iscoroutinefunction(self.handler):
                 return cast("Response", await run_in_threadpool(self.handler, visit))
             return cast("Response", await self.handler(visit))
@@ -145,22 +146,6 @@ class PageRoute:
             raise
         except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
             return refused(visit, InternalError(type(error).__name__))
-
-
-async def _with_form(visit: Visit) -> Visit:
-    """Returns the visit with its form, whose token is the session's.
-
-    Raises:
-        NotPermitted: if it is not.
-    """
-    body = await read_body(visit.request, MOST_FORM)
-    try:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
-    except (UnicodeDecodeError, ValueError):
-        raise InvalidParameter("form", "this one", "to be UTF-8 text", "Send it from the page.") from None
-    form = ImmutableMultiDict(pairs)
-    require_token(visit, form)
-    return replace(visit, form=form)
 
 
 def require_token(visit: Visit, form: Mapping[str, str]) -> None:
@@ -173,11 +158,11 @@ def require_token(visit: Visit, form: Mapping[str, str]) -> None:
     visit.site.identities.require_csrf(visit.request.cookies[visit.site.cookie], shown)
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """Returns the body of a request, if it is not too long.
+async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMultiDict[str, str]:
+    """Returns the fields that a form has sent.
 
     Raises:
-        InvalidParameter: as soon as it is.
+        InvalidParameter: if they are no text in UTF-8, or as soon as they are too long.
     """
     parts, size = [], 0
     async for part in request.stream():
@@ -185,7 +170,12 @@ async def read_body(request: Request, most: int) -> bytes:
         if size > most:
             raise InvalidParameter("form", f"more than {most} bytes", f"at most {most} bytes", "Send less at once.")
         parts.append(part)
-    return b"".join(parts)
+    try:
+        text = b"".join(parts).decode()
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+    except (UnicodeDecodeError, ValueError):
+        raise InvalidParameter("form", "this one", "to be UTF-8 text", "Send it from the page.") from None
+    return ImmutableMultiDict(pairs)
 
 
 # ---------------------------------------------------------------------------------------------------- responses

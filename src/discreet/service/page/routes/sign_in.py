@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from urllib.parse import parse_qsl
 
-from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable, TooManyRequests
 from discreet.service.api.http_responses import status_of
+from discreet.service.api.route_access import address_of
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.identity.rate_limits import network
 from discreet.service.owner.lane import Lane
-from discreet.service.page.visit import Site, Visit, note_refusal, read_body, rendered, to
+from discreet.service.page.visit import Site, Visit, note_refusal, read_posted, rendered, to
 
 MOST_BODY = 4096
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
@@ -42,7 +41,7 @@ async def sign_in(site: Site, request: Request) -> Response:
     """Begins a session; whatever does not prove anybody is answered alike."""
     aim, known, before = "/", site.identities, request.cookies.get(site.cookie)
     try:
-        form = ImmutableMultiDict(parse_qsl((await read_body(request, MOST_BODY)).decode("utf-8", "replace")))
+        form = await read_posted(request, MOST_BODY)
         aim, token = local(form.get("next", "/")), form.get("token", "").strip()
         if token:
             session = known.sign_in(token, replaces=before)
@@ -75,7 +74,7 @@ class ProviderSignIn:
     async def leave(self, site: Site, request: Request) -> Response:
         """Sends a browser to the provider; its ticket goes along in a cookie that comes back from another site."""
         try:
-            async with self._lane.slot(network(_address(request))):
+            async with self._lane.slot(network(address_of(request))):
                 departure = await asyncio.to_thread(self._provider.begin, f"{site.origin(request)}{BACK}")
         except (TooManyRequests, ServiceUnavailable) as error:
             return _failed(site, request, str(error), status_of(error))
@@ -87,7 +86,7 @@ class ProviderSignIn:
         """Begins the session of who has come back; the page goes on by itself, since it was opened by another site."""
         told, cookies = request.query_params, request.cookies
         try:
-            async with self._lane.slot(network(_address(request))):
+            async with self._lane.slot(network(address_of(request))):
                 session = await asyncio.to_thread(
                     self._provider.finish,
                     ticket=cookies.get(_TICKET),
@@ -119,7 +118,7 @@ def _refused(site: Site, request: Request, aim: str = "/") -> Response:
     """Answers what proves nobody, and counts it."""
     note_refusal(request, NotAuthenticated())
     try:
-        site.limits.note_failure(_address(request))
+        site.limits.note_failure(address_of(request))
     except TooManyRequests as error:
         return _failed(site, request, str(error), 429, aim)
     return _failed(site, request, FAILED, 401, aim)
@@ -127,10 +126,6 @@ def _refused(site: Site, request: Request, aim: str = "/") -> Response:
 
 def _failed(site: Site, request: Request, why: str, status: int, aim: str = "/") -> Response:
     return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def local(aim: str) -> str:
