@@ -15,7 +15,7 @@ from discreet.privacy import Budget
 from discreet.service.caller import ServiceRole
 from discreet.service.desk import OPERATIONS
 from discreet.service.page import ROUTES
-from discreet.service.page.kept_answers import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, Kept, KeptAnswers
+from discreet.service.page.document_view import MOST_CELLS, MOST_LETTERS, MOST_OF_ONE, Kept, KeptAnswers
 from discreet.service.page.page_templates import ASSETS, asset
 from tests.service.page.fakes import Browser, Clinic, table_facts
 from tests.service.page.test_guard import address

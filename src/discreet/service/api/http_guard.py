@@ -14,7 +14,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,14 +66,11 @@ class HttpGuard:
     Args:
         app: what it guards.
         settings: which names the service has, and whether it has TLS.
-        metrics: what counts requests.
-        clock: for the steward's durations.
+        metrics: what counts requests, and durations for stewards.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, settings: Settings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._app, self._settings, self._metrics, self._clock = app, settings, metrics, clock
+    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
         self._at_once: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +79,7 @@ class HttpGuard:
             await self._app(scope, receive, send)
             return
         passage = _Passage(scope, receive, send, self._settings, self._at_once)
-        start = self._clock()
+        start = time.monotonic()
         refused = self._refused(scope)
         try:
             if refused:
@@ -97,7 +94,7 @@ class HttpGuard:
             await passage.fail(error)
         finally:
             passage.end()
-        self._metrics.count(passage.route, passage.status, self._clock() - start)
+        self._metrics.count(passage.route, passage.status, time.monotonic() - start)
         _LOG.info("%s", json.dumps(passage.line))
 
     def _refused(self, scope: Scope) -> int:

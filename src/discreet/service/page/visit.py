@@ -28,7 +28,7 @@ from discreet.service.api.route_access import Offices
 from discreet.service.caller import Caller, Permission
 from discreet.service.connection_limits import recognise
 from discreet.service.desk import OPERATIONS, Document, Operation, Work
-from discreet.service.page.kept_answers import KeptAnswers
+from discreet.service.page.document_view import KeptAnswers
 from discreet.service.page.request_forms import in_words
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way

@@ -10,8 +10,7 @@ from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import VERBS
 from discreet.service.caller import Permission
-from discreet.service.page.document_view import outcome_of, tables_of
-from discreet.service.page.kept_answers import Kept
+from discreet.service.page.document_view import Kept, outcome_of, tables_of
 from discreet.service.page.routes.verb_pages import VerbPage, perform_form, whose
 from discreet.service.page.visit import PageRoute, Visit, attachment, is_refusal, to
 

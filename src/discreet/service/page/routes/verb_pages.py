@@ -14,8 +14,7 @@ from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb
 from discreet.service.api.http_responses import status_of
 from discreet.service.desk import Document
-from discreet.service.page.document_view import Outcome, outcome_of
-from discreet.service.page.kept_answers import Kept
+from discreet.service.page.document_view import Kept, Outcome, outcome_of
 from discreet.service.page.request_forms import form_of, label_of, read_form
 from discreet.service.page.visit import PageRoute, Visit, is_refusal, note_refusal
 
