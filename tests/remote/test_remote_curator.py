@@ -16,7 +16,7 @@ from discreet.plan.model.schema import Limits
 from discreet.presentation.documents.synthesis_documents import SYNTHETIC_TABLE
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
-from discreet.remote.http_transport import Address, Transport
+from discreet.remote.http_transport import Transport, read_address
 from discreet.requests.table_requests import Synthesize
 from discreet.service.api.response_models import (
     BudgetsModel,
@@ -185,7 +185,7 @@ def test_only_what_has_a_key_or_is_free_is_sent_again(
 ) -> None:
     flaky = Flaky(5)
     monkeypatch.setattr(Transport, "_once", lambda _, *what: flaky.once(*what))
-    transport = Transport(address=Address.of("https://data.example"), key="k", pause=flaky.pauses.append)
+    transport = Transport(address=read_address("https://data.example"), key="k", pause=flaky.pauses.append)
     with pytest.raises(errors.ServiceUnavailable):
         transport.send("POST", "/v1/ask", {}, **how)  # type: ignore[arg-type]  # by name
     assert len(flaky.sent) == tries
@@ -211,6 +211,9 @@ def test_a_charge_without_a_key_gets_one_of_its_own(ana: RemoteCurator, service:
         "https://",
         "https://user:secret@data.example",
         "https://data.example?key=secret",
+        "ftp://user:secret@data.example",
+        "https://user:secret@data.example:99999",
+        "https://data.example:99999?key=secret",
         "https://data.example:99999",
         "https://data.example:0",
         "",
@@ -240,7 +243,7 @@ def test_the_key_is_shown_nowhere(ana: RemoteCurator, service: Served) -> None:
 
 
 def test_nobody_there_is_told_in_a_sentence() -> None:
-    transport = Transport(address=Address.of("http://127.0.0.1:1"), key="k", pause=lambda _: None)
+    transport = Transport(address=read_address("http://127.0.0.1:1"), key="k", pause=lambda _: None)
     with pytest.raises(errors.ServiceUnavailable, match="cannot be reached"):
         RemoteCurator(transport).tables()
 

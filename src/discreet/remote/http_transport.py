@@ -27,45 +27,30 @@ LARGEST = 1 << 28  # bytes of a response
 _HTTP_ERRORS = (OSError, http.client.HTTPException)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where a service is."""
+def read_address(url: object) -> SplitResult:
+    """Returns the address that a URL names.
 
-    scheme: str
-    host: str
-    port: int | None
-    path: str
+    Raises:
+        InvalidParameter: if it is no address of a service, or would send the key for everybody to read.
 
-    @classmethod
-    def of(cls, url: str) -> Address:
-        """Returns the address that a URL names.
-
-        Raises:
-            InvalidParameter: if it is no address of a service, or would send the key for everybody to read.
-
-        >>> Address.of("http://data.example")
-        Traceback (most recent call last):
-        discreet.errors.InvalidParameter: Expected url='http://data.example' to begin with https://. Only ...
-        """
-        parts = _split(url)
-        if parts.scheme not in ("https", "http") or not parts.hostname:
-            raise InvalidParameter("url", url, "to be https://NAME", 'Pass e.g. "https://data.example".')
-        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-            raise InvalidParameter("url", "this one", "to hold nothing but an address", "Pass the key as key=.")
-        if parts.scheme == "http" and not is_loopback(parts.hostname):
-            hint = "Only a service on this machine is spoken to without TLS: the key could be read on its way."
-            raise InvalidParameter("url", url, "to begin with https://", hint)
-        return cls(scheme=parts.scheme, host=parts.hostname, port=parts.port, path=parts.path.rstrip("/"))
-
-
-def _split(url: object) -> SplitResult:
+    >>> read_address("http://data.example")
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected url='http://data.example' to begin with https://. Only ...
+    """
+    shown = "this one" if {"@", "?", "#"} & set(str(url)) else url  # it may hold a secret
     try:
         parts = urlsplit(str(url))
-        if parts.port != 0:  # which is looked at here, since a bad one is found only then
-            return parts
+        usable = parts.port != 0 and bool(parts.hostname)  # a bad port is found only when it is looked at
     except ValueError:
-        pass
-    raise InvalidParameter("url", url, "to be https://NAME", 'Pass e.g. "https://data.example".')
+        usable = False
+    if not usable or parts.scheme not in ("https", "http"):
+        raise InvalidParameter("url", shown, "to be https://NAME", 'Pass e.g. "https://data.example".')
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise InvalidParameter("url", shown, "to hold nothing but an address", "Pass the key as key=.")
+    if parts.scheme == "http" and not is_loopback(str(parts.hostname)):
+        hint = "Only a service on this machine is spoken to without TLS: the key could be read on its way."
+        raise InvalidParameter("url", shown, "to begin with https://", hint)
+    return parts._replace(path=parts.path.rstrip("/"))
 
 
 def is_loopback(host: str) -> bool:
@@ -88,7 +73,7 @@ class Transport:
         pause: waits for seconds.
     """
 
-    address: Address
+    address: SplitResult
     key: str = field(repr=False)
     timeout: float = TIMEOUT
     context: ssl.SSLContext | None = field(default=None, repr=False)
@@ -155,13 +140,13 @@ class Transport:
             connection.request(method, f"{self.address.path}{path}", data, self._headers(body, key))
             yield connection.getresponse()
         except _HTTP_ERRORS as error:
-            reason = f"The service at {self.address.host} cannot be reached"
+            reason = f"The service at {self.address.hostname} cannot be reached"
             raise ServiceUnavailable(reason, f"{type(error).__name__}: is it there, and is its name right?") from None
         finally:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        where = (self.address.host, self.address.port)
+        where = (str(self.address.hostname), self.address.port)
         if self.address.scheme == "http":
             return http.client.HTTPConnection(*where, timeout=self.timeout)
         context = self.context or ssl.create_default_context()

@@ -17,7 +17,7 @@ from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import BALANCE, HEAD, STANDING
 from discreet.presentation.documents.result_documents import result_of
 from discreet.progress import Progress
-from discreet.remote.http_transport import TIMEOUT, Address, Transport
+from discreet.remote.http_transport import TIMEOUT, Transport, read_address
 from discreet.requests.ledger_requests import GetBudget, GetHistory
 from discreet.requests.request import R, Request, arguments
 from discreet.requests.verb_table import VERBS, Queue
@@ -43,7 +43,7 @@ def connect(url: str, *, key: str, timeout: float = TIMEOUT, ca_file: str | Path
     >>> connect("https://data.example", key="dk_3f9a_5ec7e7")
     RemoteCurator(https://data.example)
     """
-    address = Address.of(url)
+    address = read_address(url)
     shown: object = key
     if not (isinstance(shown, str) and shown.isascii() and shown.isprintable() and shown.strip()):
         raise InvalidParameter("key", "this one", "to be a key of the service", "Pass what a steward gave you.")
@@ -63,9 +63,7 @@ class RemoteCurator(Verbs):
         self._transport = transport
 
     def __repr__(self) -> str:
-        where = self._transport.address
-        port = "" if where.port is None else f":{where.port}"
-        return f"RemoteCurator({where.scheme}://{where.host}{port}{where.path})"
+        return f"RemoteCurator({self._transport.address.geturl()})"
 
     def __enter__(self) -> Self:
         return self
