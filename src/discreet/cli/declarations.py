@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.output import WRONG_USAGE, draw_table, say
+from discreet.cli.output import WRONG_USAGE, create_file, draw_table, say
 from discreet.curator.config.declared_changes import TableChange, declared_changes
 from discreet.curator.config.enrolment import check_sources
 from discreet.curator.config.toml_file import FILE, Config, load
@@ -87,12 +87,8 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 
 def init(*, config: ConfigFile = HERE) -> None:
     """Write a commented discreet.toml to fill in; an existing one is never overwritten."""
-    try:
-        with config.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE)
-    except FileExistsError:
-        hint = "It is left as it is; edit it, or name another file with --config."
-        raise InvalidParameter("config", str(config), "not to exist yet", hint) from None
+    hint = "Edit it, or name another file with --config."
+    create_file(config, TEMPLATE, mode=0o666, name="config", hint=hint)
     say(f"Wrote {config}. Declare your tables in it, then run: discreet protect")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import say, stages
+from discreet.cli.output import create_file, say, stages
 from discreet.errors import InvalidParameter
 from discreet.presentation.inspection.config_addition import account_of, addition, write_addition
 from discreet.presentation.inspection.file_check import FileCheck, check_file, mend_file
@@ -66,8 +65,7 @@ def _write(config: Path, found: FileCheck, name: str | None, account: str) -> No
         say(f"Added {more.what} of {config}.{shown} Read it, change it, then run: discreet protect")
         return
     text = proposed_config(found, name=name or table_name(found.path), folder=folder, account=account)
-    with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
+    create_file(config, text, mode=0o600, name="config", hint="Run it again.")
     say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
 
 

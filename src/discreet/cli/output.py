@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,6 +109,20 @@ def stages(first: str) -> Iterator[None]:
     """
     with Console(stderr=True).status(first) as shown, told_to(lambda name: shown.update(Text(printable(name)))):
         yield
+
+
+def create_file(path: Path, text: str, *, mode: int, name: str, hint: str) -> None:
+    """Writes a new file.
+
+    Raises:
+        InvalidParameter: if there is one, which is left as it is.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        raise InvalidParameter(name, str(path), "not to exist yet", f"{hint} It is left as it is.") from None
+    with os.fdopen(handle, "w", encoding="utf-8") as target:
+        target.write(text)
 
 
 def write_page(text: str, path: Path, option: str) -> None:

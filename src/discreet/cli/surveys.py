@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Form, Json, form, print_json, say
+from discreet.cli.output import Csv, Form, Json, create_file, form, print_json, say
 from discreet.errors import InvalidParameter
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
@@ -44,7 +43,7 @@ Drop = Annotated[bool, typer.Option("--drop", help="Leave out lines that no resp
 def make(file: File, *, question: Question, value: Values, epsilon: Epsilon, people: People = 1000) -> None:
     """Write a survey for everybody to read; an existing file is never overwritten."""
     survey = Survey(question=question, values=value, epsilon=epsilon, people=people)
-    _create(file, survey.to_json(), mode=0o644)
+    create_file(file, survey.to_json(), mode=0o644, name="file", hint="Name another.")
     spread = survey.oracle.variance(people, Fraction(1, len(survey.values))) ** 0.5
     say(f"Wrote {file}: {type(survey.oracle).__name__}; of {people} answers, shares are off by about {spread:.2g}.")
 
@@ -131,7 +130,7 @@ def _remembered(survey: Survey, value: str, path: Path) -> list[str]:
     client = PermanentResponse(survey.oracle, state=state)
     report = client.report(value)
     if state is None:
-        _create(path, client.state, mode=0o600)
+        create_file(path, client.state, mode=0o600, name="file", hint="Name another.")
     return survey.lines(report)
 
 
@@ -143,12 +142,3 @@ def _send(lines: list[str], out: Path | None) -> None:
     with out.open("a", encoding="utf-8") as target:
         target.write(text)
     say(f"Added {len(lines)} {'report' if len(lines) == 1 else 'reports'} to {out}.")
-
-
-def _create(path: Path, text: str, *, mode: int) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        raise InvalidParameter("file", str(path), "not to exist yet", "Name another; it is left as it is.") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as target:
-        target.write(text)
