@@ -30,8 +30,6 @@ SHARE = DocumentForm(
     make=Share,
     parts={"balance": Beside(Balance), **types_of(Share, without=("balance",))},
 ).declare()
-
-
 APPOINTMENT: DocumentForm[Appointment] = DocumentForm(
     kind="appointment",
     says_kind=False,

@@ -47,7 +47,7 @@ MODEL: DocumentForm[Any] = DocumentForm(
 def _write_values(plan: FitPlan) -> Document:
     return {
         "params": {name: _store().write_value(value, name) for name, value in plan.params.items()},
-        "classes": None if plan.classes is None else [_plain().write(value, "classes") for value in plan.classes],
+        "classes": None if plan.classes is None else [_store().write_value(value, "classes") for value in plan.classes],
     }
 
 
@@ -55,7 +55,7 @@ def _read_values(document: Given) -> Document:
     classes, params = document["classes"], document["params"]
     return {
         "params": {name: _store().read_value(value) for name, value in params.items()},
-        "classes": None if classes is None else tuple(_plain().read(value) for value in classes),
+        "classes": None if classes is None else tuple(_store().read_value(value) for value in classes),
     }
 
 
@@ -79,7 +79,3 @@ FIT_PLAN = DocumentForm(
 
 def _store() -> Any:
     return load("discreet.learn.persistence.store", "A learner")
-
-
-def _plain() -> Any:
-    return load("discreet.learn.persistence.plain_data", "A learner")

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from inspect import Parameter, signature
 from types import UnionType
-from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from discreet.errors import InternalError, InvalidParameter
 from discreet.ledger import Remaining
@@ -216,7 +216,7 @@ def write_plain(made: Any) -> Any:
     """
     kind: Any = type(made)  # mypy doubts that a class is hashable
     if (plain := _plain_type(kind)) is not None:
-        return plain.write(made)
+        return plain[0](made)
     if (form := form_of(kind)) is not None:
         return form.write(made)
     if isinstance(made, Enum):
@@ -249,7 +249,7 @@ def read_plain(kind: Any, written: Any) -> Any:
         return {name: read_plain(parts[1], part) for name, part in written.items()}
     if isinstance(kind, type):
         if (plain := _plain_type(kind)) is not None:
-            return plain.read(written)
+            return plain[1](written)
         if (form := form_of(kind)) is not None:
             return form.read(written)
         if issubclass(kind, Enum):
@@ -356,36 +356,29 @@ def read_figure(written: list[Any]) -> Figure:
     return Figure(*map(read_float, written))
 
 
-class PlainType(NamedTuple):
-    """How values of one of the smallest types are written and read."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-def _same(kind: type) -> PlainType:
+def _same(kind: type) -> Callable[[Any], Any]:
     def read(written: Any) -> Any:
         if type(written) is not kind:
             raise TypeError(kind.__name__)
         return written
 
-    return PlainType(write_value, read)
+    return read
 
 
-_PLAIN: Mapping[type, PlainType] = {
-    **{kind: _same(kind) for kind in (bool, int, str, type(None))},  # bool before int, of which it is one
-    float: PlainType(write_value, read_float),
-    dt.datetime: PlainType(write_value, dt.datetime.fromisoformat),  # before date, of which it is one
-    dt.date: PlainType(write_value, dt.date.fromisoformat),
-    Loss: PlainType(write_loss_text, read_some_loss),
-    Remaining: PlainType(write_remaining, read_remaining),
-    Event: PlainType(write_event, read_event),
-    Figure: PlainType(write_figure, read_figure),
-    Fraction: PlainType(write_amount, Fraction),
+_PLAIN: Mapping[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    **{kind: (write_value, _same(kind)) for kind in (bool, int, str, type(None))},  # bool before int, as it is one
+    float: (write_value, read_float),
+    dt.datetime: (write_value, dt.datetime.fromisoformat),  # before date, of which it is one
+    dt.date: (write_value, dt.date.fromisoformat),
+    Loss: (write_loss_text, read_some_loss),
+    Remaining: (write_remaining, read_remaining),
+    Event: (write_event, read_event),
+    Figure: (write_figure, read_figure),
+    Fraction: (write_amount, Fraction),
 }
+"""How values of the smallest types are written and read."""
 
 
 @cache
-def _plain_type(kind: Any) -> PlainType | None:
-    """How values of a type are written and read, if it is one of the smallest or narrower than one of them."""
+def _plain_type(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
     return next((both for known, both in _PLAIN.items() if issubclass(kind, known)), None)
