@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,11 @@ def test_all_commands_are_there() -> None:
     streams = {"stream start", "stream release", "stream show"}
     ledgers = {"ledger roles", "ledger sql", "ledger move", "ledger copy"}
     assert set(BELOW) == attacks | streams | ledgers | {"survey make", "survey answer", "survey estimate"}
+
+
+def test_summaries_are_there_without_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("discreet.cli.app"), "_docstrings", lambda _: {})
+    assert summary_of("init") == TOP["init"].help
 
 
 @every("name", sorted(LATE))

@@ -122,14 +122,14 @@ class Guarded(TyperGroup):
 def summary_of(name: str) -> str:
     """Returns what a command does, as its own help says."""
     module, _, attribute = (COMMANDS.get(name) or VERBS[name.replace("-", "_")].place).partition(":")
-    return _docstrings(module)[attribute]
+    return _docstrings(module).get(attribute) or str(loaded(name).help)
 
 
 @cache
 def _docstrings(module: str) -> dict[str, str]:
-    """The docstrings in the source of a module: to import those of all commands takes much longer."""
+    """The docstrings in the source of a module, if it is there: to import those of all commands takes much longer."""
     found: Any = find_spec(module)
-    body = ast.parse(found.loader.get_source(module)).body
+    body = ast.parse(found.loader.get_source(module) or "").body
     named = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return {node.name: ast.get_docstring(node) or "" for node in named}
 
