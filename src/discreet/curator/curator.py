@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 from discreet import check
@@ -42,7 +42,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Loss, Neighbours
 from discreet.progress import told_to
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
-from discreet.requests.request import R, Request, arguments
+from discreet.requests.request import R, Request
 from discreet.requests.table_requests import (
     BuyProfile,
     Fit,
@@ -138,7 +138,7 @@ class Curator(Verbs):
     def _perform(self, request: Request[R], caller: Caller) -> R:
         with told_to(caller.progress):
             verb = VERBS[request.verb]
-            found: R = verb.run(self._book if verb.queue is Queue.LEDGER else self, request, caller)
+            found: R = verb.done(self._book if verb.queue is Queue.LEDGER else self, request, caller)
             return found
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
@@ -229,7 +229,7 @@ class Curator(Verbs):
         return self._synthesizer.price(request.people, request.events, **who, **_synthesis(request))
 
     def _stream(self, request: OpenStream, caller: Caller) -> CuratedStream:
-        how = {argument.name: getattr(request, argument.name) for argument in arguments(OpenStream)}
+        how = {each.name: getattr(request, each.name) for each in fields(request)}
         question = how.pop("sql")
         if question is None:
             named = {name: how[name] for name in ("name", "confidence", "state")}
@@ -336,4 +336,4 @@ class Curator(Verbs):
 def _synthesis(request: Synthesize | SynthesizeTables | PlanSynthesize | PlanSynthesizeTables) -> dict[str, Any]:
     """Returns what the plan of a synthetic table takes."""
     others = ("table", "people", "events", "rows")
-    return {each.name: getattr(request, each.name) for each in arguments(type(request)) if each.name not in others}
+    return {each.name: getattr(request, each.name) for each in fields(request) if each.name not in others}

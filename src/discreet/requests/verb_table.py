@@ -6,7 +6,7 @@ are first needed: handlers and documents are in rooms above this one, and a list
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
@@ -99,11 +99,14 @@ class Verb:
         """Tells whether doing it twice is doing it once: it spends nothing, and enters nothing into the ledger."""
         return not self.charges and self.permission is not Permission.STEWARD
 
-    def run(self, place: Any, request: Request[Any], caller: Any) -> Any:
-        """Returns what the handler gives, for a curator, or the ledger of one."""
+    @property
+    def done(self) -> Callable[[Any, Any, Any], Any]:
+        """Returns the function that does it, for a curator or the ledger of one, a request and a caller."""
         beside = f"{self.place.partition(':')[0]}:{self.handler}"
-        done = _loaded(beside if self.handler else f"discreet.curator.curator:Curator._{self.name}")
-        return done(place, request, caller)
+        found: Callable[[Any, Any, Any], Any] = _loaded(
+            beside if self.handler else f"discreet.curator.curator:Curator._{self.name}"
+        )
+        return found
 
 
 def _loaded(place: str) -> Any:

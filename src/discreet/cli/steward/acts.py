@@ -40,7 +40,7 @@ def _acted(
     """
     with declared_book(declared) as book:
         before = look(book)
-        result = VERBS[request.verb].run(book, request, call.caller)
+        result = VERBS[request.verb].done(book, request, call.caller)
         now = look(book)
     if call.form is not Form.JSON:
         return before, now

@@ -283,14 +283,14 @@ class Acts:
         verb = PEOPLE_VERBS.get(request.verb) or VERBS[request.verb]
         caller.require(verb.permission)
         if verb.name in PEOPLE_VERBS:  # on whom they may act, `Identities` know
-            return dict(verb.run(self._identities, request, caller))
+            return dict(verb.done(self._identities, request, caller))
         if verb.name == "verify":
             return result_of(verb).write(self.verify(caller))
         if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:
             raise InternalError(f"{verb.name} would show the whole ledger to everybody.")
         require_whole(caller, verb.name)
         self._check(caller, request)
-        done = verb.run(self._book, request, LedgerCaller(analyst=caller.name))
+        done = verb.done(self._book, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
 
     def _check(self, caller: Caller, request: Request[Any]) -> None:

@@ -37,7 +37,7 @@ MOST_FORBIDDEN = 1 << 22
 MOST_TOGETHER = 1 << 24
 """Cells of all cliques of columns that rules connect: a public limit on memory."""
 
-_DOMAIN = Hint("Pass e.g. {domain:dict(sex=['F', 'M'], age=range(0, 100, 5))}; it is public, never read from the data.")
+_DOMAIN = "Pass e.g. {domain:dict(sex=['F', 'M'], age=range(0, 100, 5))}; it is public, never read from the data."
 _FORBIDDEN = "Pass e.g. forbidden=[{'age': range(0, 15), 'status': ['married']}]."
 
 
@@ -117,7 +117,7 @@ class Domain:
         """
         both = [name for name in self.columns if name in other.columns]
         if both:
-            raise InvalidParameter("domain", both[0], "to be a column of one table only", _DOMAIN)
+            raise InvalidParameter("domain", both[0], "to be a column of one table only", Hint(_DOMAIN))
         made = Domain(dict(self.columns) | dict(other.columns))
         assign(made, forbidden=self.forbidden + other.forbidden)
         return made
@@ -144,7 +144,7 @@ class Domain:
         given = [name for name in columns if name not in ignore]
         unknown = [name for name in given if name not in self.columns]
         if unknown:
-            hint = Hint(f"Declare what values it may have, or leave the column out. {_DOMAIN.template}")
+            hint = Hint(f"Declare what values it may have, or leave the column out. {_DOMAIN}")
             raise InvalidParameter("column", unknown[0], "to have a domain", hint)
         absent = [name for name in self.columns if name not in given]
         if absent:
@@ -223,10 +223,10 @@ class Domain:
 
 def _declared(columns: Any) -> dict[str, ColumnDomain]:
     if not isinstance(columns, Mapping) or not 1 <= len(columns) <= MOST_COLUMNS:
-        raise InvalidParameter("domain", columns, f"to declare 1 to {MOST_COLUMNS} columns", _DOMAIN)
+        raise InvalidParameter("domain", columns, f"to declare 1 to {MOST_COLUMNS} columns", Hint(_DOMAIN))
     wrong = [name for name in columns if not isinstance(name, str) or not name]
     if wrong:
-        raise InvalidParameter("domain", wrong, "to name columns by texts", _DOMAIN)
+        raise InvalidParameter("domain", wrong, "to name columns by texts", Hint(_DOMAIN))
     return {name: _column(name, declared) for name, declared in columns.items()}
 
 
@@ -237,7 +237,7 @@ def _column(name: str, declared: Any) -> ColumnDomain:
         return Bins(declared)
     if isinstance(declared, list | tuple):
         return Keys(declared)
-    hint = Hint(f"Say Keys([...]) for values or Bins([...]) for edges of numbers. {_DOMAIN.template}")
+    hint = Hint(f"Say Keys([...]) for values or Bins([...]) for edges of numbers. {_DOMAIN}")
     raise InvalidParameter(f"domain of {name}", declared, "to be a list of values or a range of edges", hint)
 
 
