@@ -29,10 +29,10 @@ def main() -> None:
     for name in sorted(verbs, key=lambda name: (len(spelled_out(name, words)), name)):
         print(f"{name:16} {len(spelled_out(name, words)):5}  {', '.join(verbs[name])}")
     print(f"\n{'max_epsilon':16} {', '.join(spelled_out('max_epsilon', words))}")
-    print(f"\n{'face':24} {'lines':>6}")
+    print(f"\n{'face':24} {'lines':>6} {'templates':>10}")
     for face in FACES:
-        print(f"{face:24} {lines(face):6}")
-    print(f"{'all':24} {sum(map(lines, FACES)):6}  of {MOST_LINES} wanted at most")
+        print(f"{face:24} {lines(face):6} {lines(face, 'html'):10}")
+    print(f"{'all':24} {sum(map(lines, FACES)):6} of {MOST_LINES} wanted at most")
 
 
 def spelled_out(name: str, words: dict[Path, set[str]]) -> list[str]:
@@ -40,10 +40,9 @@ def spelled_out(name: str, words: dict[Path, set[str]]) -> list[str]:
     return sorted(str(path.relative_to(SOURCE)) for path, found in words.items() if name in found)
 
 
-def lines(face: str) -> int:
-    """Returns the lines of a face: its programs, and the templates of its pages."""
-    files = [path for ending in ("py", "html") for path in (SOURCE / face).rglob(f"*.{ending}")]
-    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+def lines(face: str, ending: str = "py") -> int:
+    """Returns the lines of a face: of its programs, or of other files by their ending."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (SOURCE / face).rglob(f"*.{ending}"))
 
 
 if __name__ == "__main__":
