@@ -32,7 +32,8 @@ demo: $(VENV)/.run
 	@$(BIN)/discreet demo --out build/demo
 
 # Style, import contracts and quick tests. Types are a target of their own, `make types`.
-test: style quick
+test: $(VENV)/.dev
+	+@$(MAKE) -j2 --no-print-directory style quick
 
 # Types are checked beside the tests: together they keep all processors busy to the end.
 test-slow: style

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -184,7 +185,7 @@ def test_explaining_offers_what_is_free() -> None:
     assert free in str(curator.explain(sql, epsilon="0.001"))
     offered = curator.explain(sql, epsilon=2).free
     assert offered is not None
-    cheaper = offered.split("epsilon=")[1].split(" ")[0].rstrip(".,")
+    (cheaper,) = re.findall(r"ask with an epsilon of (\S+) or less", offered)
     assert one(curator, sql, cheaper).replayed
     one(curator, sql, 2)
     again = curator.explain(sql, epsilon=2).free

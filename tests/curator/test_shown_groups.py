@@ -180,7 +180,7 @@ def test_rows_that_are_people_and_plans_without_a_text() -> None:
     curator = logs(unit=None)
     assert proposals(refusal(curator, ADDING["count"]))
     plan = curator._catalog.parse(ADDING["count"])
-    with pytest.raises(UnsupportedQuery, match="Declare the keys with keys="):
+    with pytest.raises(UnsupportedQuery, match="Declare the keys, or"):
         curator.ask(plan, epsilon=1)
 
 

@@ -14,6 +14,8 @@ from tests.report.reader import Page
 
 STRONG = 1.0  # an epsilon at which all three attacks must have lost
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(scope="module")
 def shown() -> tuple[Exhibit, ...]:

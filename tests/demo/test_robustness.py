@@ -15,6 +15,8 @@ from discreet.demo.robustness import contaminated
 from discreet.noise import SeededBits
 from tests.report.reader import Page
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -138,7 +138,11 @@ DECLARED = {"bounds", "identity", "keys", "max_groups", "max_rows", "most_rows",
 """What a steward declares: a query proposes it in words, for its caller may not be the steward."""
 
 IN_PYTHON: Mapping[str, tuple[str, ...]] = {
-    "declarations, as a steward writes them": ("curator/catalog/", "ledger/stewardship.py"),
+    "declarations, as a steward writes them": (
+        "curator/catalog/",
+        "ledger/stewardship.py",
+        "sql/clauses/from_clause.py",
+    ),
     "learners and generators are objects, or are configured by nobody else": (
         "curator/training/",
         "curator/synthesis/synthesis_plan.py",

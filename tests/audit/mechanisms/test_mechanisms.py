@@ -116,6 +116,7 @@ def test_noise_follows_the_law_that_was_priced(specimen: Specimen, bits: SeededB
         assert not audit.fits(draws, kind(wrong * scale), level=FALSE_ALARM).passed
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("specimen", [one for one in NAMED if isinstance(built(one), Selection)])
 def test_choices_follow_the_law_that_was_written_out(specimen: Specimen, bits: SeededBits) -> None:

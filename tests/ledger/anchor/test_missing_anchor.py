@@ -27,6 +27,7 @@ from discreet.errors import (
     NotPermitted,
 )
 from discreet.ledger import AnchoredBook, Book, Head, accept_missing_anchor, changes, is_anchored, join_anchor
+from discreet.ledger.anchor import anchored_book
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import ledger_report
@@ -437,6 +438,17 @@ def test_a_process_that_is_killed_between_ledger_and_anchor_loses_nothing(ledger
     assert (done.returncode, done.stdout) == (9, "")  # nobody has seen the answer
     with AnchoredBook(ledger) as book:
         assert str(book.balance("patients").spent) == "epsilon=0.1"
+
+
+def test_a_ledger_that_another_process_begins_meanwhile_is_not_gone(
+    ledger: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    AnchoredBook(ledger).close()
+    looks = iter([False])  # it was not there yet
+    there = anchored_book.is_there
+    monkeypatch.setattr(anchored_book, "is_there", lambda path: next(looks, there(path)))
+    with AnchoredBook(ledger) as book:
+        assert [book.anchor_file] == [str(path) for path in anchors(home)]
 
 
 def test_processes_that_begin_one_ledger_at_once_share_one_anchor(ledger: str, home: Path) -> None:

@@ -213,9 +213,9 @@ def _misfit(column: RowColumn, domain: ColumnDomain) -> NoReturn:
 
 
 _REMEDIES = {
-    Type.TEXT: "a list of keys",
-    Type.DATE: "a part of the calendar",
-    Type.TIMESTAMP: "a part of the calendar",
+    Type.TEXT: "Keys([...])",
+    Type.DATE: "Calendar('year_month', years=(2020, 2024))",
+    Type.TIMESTAMP: "Calendar('year_month', years=(2020, 2024))",
 }
 
 
@@ -224,10 +224,10 @@ def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
     fact = "bounds" if kind.is_number or kind.is_time else "keys"
     missing = "keys or bounds" if fact == "bounds" else fact
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."
-    remedy = _REMEDIES.get(kind, "the edges of bins")
+    remedy = _REMEDIES.get(kind, "Bins([...])")
     hint = f"Say in the domain what anybody may know, {remedy} for it; ask the steward to declare {fact}; "
     if kind is Type.TEXT:
-        hint += "have keys found for a part of the budget, by unknown keys in the domain; "
+        hint += "have keys found for a part of the budget, UnknownKeys(most=100) in the domain; "
     rows.source.refuse(reason, hint + "or select other columns only, such as {count}.", column.at)
 
 

@@ -323,6 +323,8 @@ def require_never_there(path: str) -> None:
     anchor_file = remembered(path)
     known = None if anchor_file is None else read_known(anchor_file)
     if anchor_file is not None and known is not None and known.head.sequence:
+        if is_there(path):  # another process has begun it since somebody looked
+            return
         raise _gone(path, anchor_file, known)
 
 

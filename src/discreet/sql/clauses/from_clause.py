@@ -321,9 +321,11 @@ class From:
         table = self.schemas[next(iter(tables(right.relation)))]
         columns = [name for each in right.names.values() for name, inner in each.items() if inner in names]
         supposed = {**self.schemas, table.name: replace(table, unique=(tuple(columns),))}
+        unique = columns if len(columns) == 1 else [tuple(columns)]
         hint = "Join on columns of one public table in which no two rows agree"
         if columns and is_unique(right.relation, names, supposed):
-            hint = f"If no two rows of {table.name} agree in that, the steward declares it to be unique there"
+            declared = f"public(..., name={table.name!r}, unique={unique})"
+            hint = f"If no two rows of {table.name} agree in that, the steward declares it: {declared}"
         reason = "A join could repeat rows, and here each row is a person of its own."
         self.source.refuse(reason, f"{hint}; or count without it: {{grouped}}.", node)
 
