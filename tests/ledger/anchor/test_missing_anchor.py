@@ -27,8 +27,8 @@ from discreet.errors import (
     NotPermitted,
 )
 from discreet.ledger import AnchoredBook, Book, Head, accept_missing_anchor, changes, is_anchored, join_anchor
-from discreet.ledger.anchor import anchored_book
 from discreet.ledger.anchor.anchor_file import Anchor, read_anchor, write_anchor
+from discreet.ledger.store.place import is_there
 from discreet.noise import SeededBits
 from discreet.presentation.ledger_report.report_page import ledger_report
 from discreet.privacy import Budget
@@ -393,7 +393,6 @@ def test_an_anchor_beside_a_ledger_that_has_another_is_not_taken(ledger: str, ho
 KILLED = """
 import os, sys
 from discreet.ledger import AnchoredBook
-from discreet.ledger.anchor import anchored_book
 real, place = getattr(anchored_book, sys.argv[2]), sys.argv[3]
 def killed(*given, **named):
     if place == "after":
@@ -423,7 +422,6 @@ def test_a_process_that_is_killed_on_opening_refuses_nobody(ledger: str, step: s
 ANSWERING = """
 import os, sys
 from discreet.ledger import AnchoredBook
-from discreet.ledger.anchor import anchored_book
 from discreet.privacy import events
 book = AnchoredBook(sys.argv[1])
 anchored_book.write_anchor = lambda *_: os._exit(9)
@@ -445,8 +443,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_gone(
 ) -> None:
     AnchoredBook(ledger).close()
     looks = iter([False])  # it was not there yet
-    there = anchored_book.is_there
-    monkeypatch.setattr(anchored_book, "is_there", lambda path: next(looks, there(path)))
+    monkeypatch.setattr("discreet.ledger.anchor.anchored_book.is_there", lambda path: next(looks, is_there(path)))
     with AnchoredBook(ledger) as book:
         assert [book.anchor_file] == [str(path) for path in anchors(home)]
 
