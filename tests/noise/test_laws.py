@@ -119,6 +119,7 @@ def test_uniform(bound: int, bits: SeededBits) -> None:
         assert np.max(draws) < bound
 
 
+@pytest.mark.ci
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(9, 10), 0.25, Fraction(10**30, 3 * 10**30 + 1)], ids=str)
 def test_rational_coins(p: Any, bits: SeededBits) -> None:

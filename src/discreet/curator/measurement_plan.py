@@ -72,7 +72,7 @@ class MeasurementPlan:
         several = self.missing and self.plan.beside
         if several or any(isinstance(probe.supposed, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
-        lacking = {a.name for a in unbounded_aggregates(self.plan, bounded(self.schemas, self.facts.bounds))}
+        lacking = {a.name for a in unbounded_aggregates(self.plan, self._declared(self.facts))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
@@ -83,7 +83,15 @@ class MeasurementPlan:
 
     def tables(self, facts: Facts) -> list[TableSchema]:
         """Returns the tables it reads, declared as these facts say."""
-        return read_by(self.plan, bounded(self.schemas, facts.bounds))
+        return read_by(self.plan, self._declared(facts))
+
+    def _declared(self, facts: Facts) -> Schemas:
+        """The declarations, with the bounds that were found."""
+        return bounded(self.schemas, facts.bounds)
+
+    def _limits(self, facts: Facts, schemas: Schemas) -> Limits:
+        """The limits that were found, else those of the question, else the declared ones."""
+        return facts.limits(self.limits or described(self.plan, schemas).limits)
 
     def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Program:
         """Returns the program at a budget, its aggregates in the order in which releases are stored.
@@ -100,8 +108,8 @@ class MeasurementPlan:
         return self.built[known]
 
     def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
-        schemas = bounded(self.schemas, facts.bounds)
-        limits = facts.limits(self.limits or described(self.plan, schemas).limits)
+        schemas = self._declared(facts)
+        limits = self._limits(facts, schemas)
         alike = self._alike(schemas, limits)
         count = len(set(alike)) if alike else 1 + len(self.plan.beside)
         share = Terms(terms.epsilon / count, terms.delta / count)
@@ -180,7 +188,7 @@ class MeasurementPlan:
 
     @property
     def _own_limits(self) -> Limits:
-        return self.facts.limits(self.limits or described(self.plan, self.schemas).limits)
+        return self._limits(self.facts, self.schemas)
 
     # ------------------------------------------------------------------------------------------------------- stages
 

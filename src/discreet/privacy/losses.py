@@ -97,6 +97,15 @@ class Loss(ABC):
         """Tells whether the output laws are equal on neighbours, which implies every guarantee."""
         return not any(self._implied()[type(self)])
 
+    def _set(self, **amounts: Number) -> None:
+        """Sets its amounts, while it is being built."""
+        assign(self, **{name: _amount(name, amount) for name, amount in amounts.items()})
+
+
+def _amount(name: str, amount: Number) -> Fraction:
+    """An amount of at least 0, and below 1 if it is a delta."""
+    return below_one(delta=amount) if name == "delta" else check.not_negative(**{name: amount})  # type: ignore[arg-type]
+
 
 def convert(loss: L, *, given: Neighbours | str, wanted: Neighbours | str) -> L:
     """Returns a guarantee for one neighbour relation, restated for another.
@@ -156,7 +165,7 @@ class PureDP(Loss):
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        assign(self, epsilon=check.not_negative(epsilon=epsilon))
+        self._set(epsilon=epsilon)
 
     def __str__(self) -> str:
         return f"epsilon={decimal(self.epsilon)}"
@@ -217,7 +226,7 @@ class ApproxDP(Loss):
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        assign(self, epsilon=check.not_negative(epsilon=epsilon), delta=below_one(delta=delta))
+        self._set(epsilon=epsilon, delta=delta)
 
     def __str__(self) -> str:
         return f"epsilon={decimal(self.epsilon)}, delta={decimal(self.delta)}"
@@ -290,7 +299,7 @@ class ZCDP(Loss):
     delta: Fraction
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
-        assign(self, rho=check.not_negative(rho=rho), delta=below_one(delta=delta))
+        self._set(rho=rho, delta=delta)
 
     def __str__(self) -> str:
         return f"rho={decimal(self.rho)}" + (f", delta={decimal(self.delta)}" if self.delta else "")
@@ -352,7 +361,7 @@ class GDP(Loss):
     mu_squared: Fraction
 
     def __init__(self, mu: Number) -> None:
-        assign(self, mu_squared=check.not_negative(mu_squared=check.not_negative(mu=mu) ** 2))
+        self._set(mu_squared=_amount("mu", mu) ** 2)
 
     @classmethod
     def from_square(cls, mu_squared: Number) -> GDP:
@@ -362,7 +371,7 @@ class GDP(Loss):
         True
         """
         result = cls(0)
-        assign(result, mu_squared=check.not_negative(mu_squared=mu_squared))
+        result._set(mu_squared=mu_squared)
         return result
 
     @property

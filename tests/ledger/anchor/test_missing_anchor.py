@@ -393,6 +393,7 @@ def test_an_anchor_beside_a_ledger_that_has_another_is_not_taken(ledger: str, ho
 KILLED = """
 import os, sys
 from discreet.ledger import AnchoredBook
+from discreet.ledger.anchor import anchored_book
 real, place = getattr(anchored_book, sys.argv[2]), sys.argv[3]
 def killed(*given, **named):
     if place == "after":
@@ -422,6 +423,7 @@ def test_a_process_that_is_killed_on_opening_refuses_nobody(ledger: str, step: s
 ANSWERING = """
 import os, sys
 from discreet.ledger import AnchoredBook
+from discreet.ledger.anchor import anchored_book
 from discreet.privacy import events
 book = AnchoredBook(sys.argv[1])
 anchored_book.write_anchor = lambda *_: os._exit(9)
@@ -446,6 +448,16 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_gone(
     monkeypatch.setattr("discreet.ledger.anchor.anchored_book.is_there", lambda path: next(looks, is_there(path)))
     with AnchoredBook(ledger) as book:
         assert [book.anchor_file] == [str(path) for path in anchors(home)]
+
+
+def test_an_empty_file_where_a_ledger_was_is_no_new_ledger(ledger: str, home: Path) -> None:
+    AnchoredBook(ledger).close()
+    Path(ledger).write_bytes(b"")
+    for beside in ("-wal", "-shm"):
+        Path(f"{ledger}{beside}").unlink(missing_ok=True)
+    with pytest.raises(AnchorMismatch, match="is gone"):
+        AnchoredBook(ledger)
+    assert len(anchors(home)) == 1
 
 
 def test_processes_that_begin_one_ledger_at_once_share_one_anchor(ledger: str, home: Path) -> None:

@@ -96,7 +96,7 @@ class AnchoredBook(Book):
         if anchor_file is not None:
             require_there(path, anchor_file)
         elif path != MEMORY and not is_there(path):
-            require_never_there(path)
+            _require_new(path)
             if not read_only:
                 require_folder()
         super().__init__(path, timeout=timeout, read_only=read_only)
@@ -133,22 +133,25 @@ class AnchoredBook(Book):
     def _begin(self, path: str, given: str | None) -> str:
         """Makes the anchor of a new ledger, then its first entry; returns the id of the ledger."""
         if given is None:
-            if path != MEMORY:
-                require_never_there(path)  # again: a server tells only now that there is none
             require_folder()
         ledger_id = new_salt().hex()[:32]
         file = given or anchor_of(ledger_id)
         with alone(file):
             if read_anchor(file) is None:
                 write_anchor(file, NOTHING)
-        with self._journal.writing() as rows:
-            first = id_of(rows)
-            if first is None:
-                enter(rows, {"how": "begun", "id": ledger_id}, by=policy.OWNER)
-                return ledger_id
-        if given is None:  # somebody else began the same ledger a moment ago
-            os.unlink(file)
-        return first
+        begun = False
+        try:
+            with self._journal.writing() as rows:
+                first = id_of(rows)
+                if first is None:
+                    if given is None and path != MEMORY:  # again: only now nobody else can begin it meanwhile
+                        require_never_there(path)
+                    enter(rows, {"how": "begun", "id": ledger_id}, by=policy.OWNER)
+                    begun = True
+        finally:
+            if given is None and not begun:  # somebody else began the same ledger a moment ago, or one was there
+                os.unlink(file)
+        return first or ledger_id
 
     def _mark(self, ledger_id: str, known: Anchor | None) -> None:
         """Gives a ledger of an earlier version its anchor, and then the entry that says so."""
@@ -312,6 +315,15 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
     return known
 
 
+def _require_new(path: str) -> None:
+    """Refuses a file that is gone, but not one that another process has begun since it was looked for."""
+    try:
+        require_never_there(path)
+    except AnchorMismatch:
+        if not is_there(path):
+            raise
+
+
 def require_never_there(path: str) -> None:
     """Refuses to begin a ledger where one was whose anchor is known.
 
@@ -323,8 +335,6 @@ def require_never_there(path: str) -> None:
     anchor_file = remembered(path)
     known = None if anchor_file is None else read_known(anchor_file)
     if anchor_file is not None and known is not None and known.head.sequence:
-        if is_there(path):  # another process has begun it since somebody looked
-            return
         raise _gone(path, anchor_file, known)
 
 
