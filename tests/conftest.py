@@ -62,7 +62,8 @@ def pytest_collection(session: pytest.Session) -> None:
     if given is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
     files = [file for file in sorted(TESTS.rglob("test_*.py")) if file.name not in LEFT_ALONE]
-    for file in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+    mine = files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]
+    for file in (*sorted(TESTS.rglob("*/conftest.py")), *mine):  # what a folder sets up comes before its tests
         with suppress(BaseException):  # it is raised once more where the file is collected
             import_path(file, mode="importlib", root=config.rootpath, consider_namespace_packages=False)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
-from discreet.requests.argument_kinds import Arg, Kind, covered
+from discreet.requests.argument_kinds import Arg, Kind, covered, read_argument
 
 _LONGEST_COUNT = 30  # digits; longer ones are refused before they are read
 
@@ -25,6 +25,17 @@ def read_text(name: str, text: str, arg: Arg) -> Any:
     if not arg.many:
         return _TEXTS[arg.kind](name, text, arg)
     return [_TEXTS[arg.kind](name, item, arg) for item in split_items(text, arg.kind)]
+
+
+def read_fitting(name: str, text: str, arg: Arg) -> Any:
+    """Returns the same, of a text whose value is within the domain of the argument.
+
+    Raises:
+        InvalidParameter: naming the argument, if it is not, or the text has another form.
+    """
+    said = read_text(name, text, arg)
+    read_argument(name, said, arg)
+    return said
 
 
 def split_items(text: str, kind: Kind) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Spelling
-from discreet.requests.argument_kinds import Kind, read_argument
-from discreet.requests.argument_texts import read_text
+from discreet.requests.argument_kinds import Kind
+from discreet.requests.argument_texts import read_fitting
 from discreet.requests.question_requests import Ask
 from discreet.requests.request import Argument, Request, arguments
 from discreet.service.wire.protocol_messages import WireError
@@ -24,7 +25,8 @@ PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remainin
 _OF_STATEMENTS = (Kind.SQL, Kind.VALUES)  # a query and its values: no settings
 
 
-def settings_of(request: type[Request[Any]]) -> dict[str, Argument]:
+@cache
+def settings_of(request: type[Request[Any]]) -> Mapping[str, Argument]:
     """Returns the arguments of a request that are settings, by the names of these."""
     offered = (each for each in arguments(request) if "wire" in each.arg.faces)
     return {f"{PREFIX}{each.name}": each for each in offered if each.arg.kind not in _OF_STATEMENTS}
@@ -41,9 +43,7 @@ def read_setting(name: str, text: str) -> Any:
         InvalidParameter: naming the argument, if it does not fit.
     """
     argument = ASKING[name]
-    said = read_text(argument.name, text, argument.arg)
-    read_argument(argument.name, said, argument.arg)
-    return said
+    return read_fitting(argument.name, text, argument.arg)
 
 
 def _setting(argument: str) -> str:
