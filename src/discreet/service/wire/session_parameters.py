@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from discreet import check
@@ -25,8 +24,7 @@ PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remainin
 _OF_STATEMENTS = (Kind.SQL, Kind.VALUES)  # a query and its values: no settings
 
 
-@cache
-def settings_of(request: type[Request[Any]]) -> Mapping[str, Argument]:
+def settings_of(request: type[Request[Any]]) -> dict[str, Argument]:
     """Returns the arguments of a request that are settings, by the names of these."""
     offered = (each for each in arguments(request) if "wire" in each.arg.faces)
     return {f"{PREFIX}{each.name}": each for each in offered if each.arg.kind not in _OF_STATEMENTS}
