@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def ledger() -> None:
-    """Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it."""
+    """Keep the ledger on a PostgreSQL server: print the SQL that makes one, move a ledger there, copy it."""
 
 
 Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]

@@ -33,7 +33,7 @@ Seen = TypeVar("Seen")
 def _acted(
     call: Call, declared: Config, request: Request[Any], look: Callable[[Book], Seen]
 ) -> tuple[Seen, Seen] | None:
-    """Does an act on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
+    """Does an action on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
 
     Returns:
         What was seen before and after; None if the result was printed as JSON instead.
