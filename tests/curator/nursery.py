@@ -25,7 +25,7 @@ from functools import partial
 from discreet.curator import Curator
 from discreet.curator import paid_release as module
 from discreet.engines import Memory
-from discreet.errors import InsufficientBudget, QueryFailed
+from discreet.errors import InsufficientBudget, QueryFailed, RunsUsedUp
 from discreet.measurement.probes import probes as probes_module
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
@@ -157,14 +157,21 @@ def steps(path: str, first: int, by: int, mean_of_it: int) -> None:
 
 
 def race(path: str, processes: int) -> None:
-    """All wait for a line before they ask what one was charged for who died while it read."""
+    """All wait for a line before they ask what one was charged for who died while it read.
+
+    Whoever finds all runs taken while one of them is still at work asks later with the same key, as it is told to.
+    """
     vanish(path)
     gate, opened = os.pipe()
 
     def work(pipe: int) -> None:
         asking = curator(path)
         os.read(gate, 1)
-        spend(asking, pipe, [1])
+        while True:
+            try:
+                return spend(asking, pipe, [1])
+            except RunsUsedUp:
+                continue
 
     children = [forked(work) for _ in range(processes)]
     os.write(opened, b"x" * processes)
