@@ -1,6 +1,7 @@
 """Settings of a connection are the arguments of `ask`; whatever is refused is called as SET calls it."""
 
 import re
+from dataclasses import fields
 
 import pytest
 
@@ -9,7 +10,8 @@ from discreet.hint_text import Hint
 from discreet.presentation.documents.error_documents import error_document, read_error
 from discreet.requests.argument_kinds import Kind
 from discreet.requests.question_requests import Ask, Explain
-from discreet.service.wire.session_parameters import ASKING, KEY, PROJECT, SessionParameters, settings_of
+from discreet.requests.request import arguments
+from discreet.service.wire.session_parameters import ASKING, KEY, PROJECT, SessionParameters
 from discreet.service.wire.sqlstates import wire_error
 
 PYTHON = re.compile(r"(?<!discreet\.)\b(" + "|".join(each.name for each in ASKING.values()) + r")=")
@@ -47,4 +49,9 @@ def test_hints_of_workers_are_spelled_here() -> None:
 def test_explain_gets_what_it_has_arguments_for() -> None:
     given = SessionParameters({"discreet.epsilon": "1/3", "discreet.confidence": "0.9"})
     assert given.arguments() == given.arguments(Explain) == {"epsilon": "1/3", "confidence": "0.9"}
-    assert settings_of(Explain).keys() <= settings_of(Ask).keys()
+
+
+def test_what_asking_and_explaining_share_is_a_setting_of_both() -> None:
+    asked, explained = ({each.name for each in arguments(kind) if "wire" in each.arg.faces} for kind in (Ask, Explain))
+    assert explained <= asked
+    assert explained == asked & {field.name for field in fields(Explain)}

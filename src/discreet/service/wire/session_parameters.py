@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from discreet import check
@@ -24,13 +25,11 @@ PROJECT, KEY, REMAINING = "discreet.project", "discreet.key", "discreet.remainin
 _OF_STATEMENTS = (Kind.SQL, Kind.VALUES)  # a query and its values: no settings
 
 
-def settings_of(request: type[Request[Any]]) -> dict[str, Argument]:
-    """Returns the arguments of a request that are settings, by the names of these."""
-    offered = (each for each in arguments(request) if "wire" in each.arg.faces)
-    return {f"{PREFIX}{each.name}": each for each in offered if each.arg.kind not in _OF_STATEMENTS}
-
-
-ASKING = settings_of(Ask)
+ASKING: dict[str, Argument] = {
+    f"{PREFIX}{each.name}": each
+    for each in arguments(Ask)
+    if "wire" in each.arg.faces and each.arg.kind not in _OF_STATEMENTS
+}
 """The settings that say how questions are asked."""
 
 
@@ -177,7 +176,8 @@ class SessionParameters:
                 "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
             )
             raise WireError("55000", "No question is asked before discreet.epsilon is set", hint)
-        given = {name: self.get(name) for name in ASKING if name in settings_of(request)}
+        has = {field.name for field in fields(request)}
+        given = {name: self.get(name) for name, argument in ASKING.items() if argument.name in has}
         return {ASKING[name].name: read_setting(name, text) for name, text in given.items() if text}
 
     # ----------------------------------------------------------------------------------------------------- writing
