@@ -5,8 +5,11 @@ WORKERS ?= 2
 VENV    := .venv
 PEERS   := .venv-peers
 BIN     := $(VENV)/bin
-PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
-COMPILE := $(BIN)/python -m compileall -q src # pip does it for what it copies, not for a source tree
+PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
+
+# Pip compiles one file after the other: all processors together are sooner done. A library may hold files that are no
+# Python of this version, which nobody imports.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 src $(VENV)/lib || true
 
 TORCH   := torch==2.13.0
 
@@ -137,12 +140,12 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for the documentation"
-	@$(PIP) --no-compile -e '.[docs]'
+	@$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.run
 
 # Two large libraries that examples need and pages do not: they are fetched while pages are written.
 $(VENV)/.examples: pyproject.toml | $(VENV)/.docs
-	@$(PIP) --no-compile 'discreet[spark]' $(TORCH)
+	@$(PIP) 'discreet[spark]' $(TORCH)
 	@touch $@
 
 # Libraries that are measured beside ours pin versions that conflict: an environment for each. One that cannot be
