@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.catalog.declarations import SameTable, Terms, declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
@@ -293,12 +293,13 @@ def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
 
 def area(program: Program, tables: Sequence[TableSchema]) -> str:
     """Returns how the replay keys of all questions about the same rows begin: of tables as declared and joined."""
-    parts = [
-        origin(program.question),
-        [[declaration(table), table.version] for table in tables],
-        program.contribution.neighbours.value,
-    ]
-    return f"{_digest(parts)[:32]}:"
+    return _area(origin(program.question), tuple(map(SameTable, tables)), program.contribution.neighbours.value)
+
+
+@lru_cache(maxsize=256)  # a declaration may hold very many keys, and every question asks several times
+def _area(rows: str, tables: Sequence[SameTable], neighbours: str) -> str:
+    declared = [[declaration(table.schema), table.schema.version] for table in tables]
+    return f"{_digest([rows, declared, neighbours])[:32]}:"
 
 
 def _digest(parts: object) -> str:

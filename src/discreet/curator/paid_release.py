@@ -16,7 +16,6 @@ A stream is charged in the same way (`charged`), never ends its charge, and rele
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ import numpy as np
 from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Book, Caller, Receipt, Remaining
 from discreet.ledger.outcomes import MOST_RUNS
+from discreet.ledger.serialization import read_header
 from discreet.ledger.tallies import prices
 from discreet.privacy import Loss, events
 from discreet.privacy.events import Event
@@ -300,7 +300,7 @@ def _executed(book: Book, paid: PaidRelease[Any], receipt: Receipt) -> Kept | No
 
 def _event_of(payload: bytes) -> Event | None:
     """Returns what stored bytes say that they released; None if they are a decision that releases nothing."""
-    event = json.loads(payload).get("event")
+    event = read_header(payload).get("event")
     return None if event is None else events.from_json(event)
 
 

@@ -21,11 +21,11 @@ from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER, Caller
 from discreet.ledger.standings import Appointment, Share, Standing
-from discreet.ledger.store.base import Stored
+from discreet.ledger.store.base import Stored, StoredHeader
 from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
-__all__ += ["Appointment", "Caller", "Receipt", "Remaining", "Role", "Share", "Standing", "Stored"]
+__all__ += ["Appointment", "Caller", "Receipt", "Remaining", "Role", "Share", "Standing", "Stored", "StoredHeader"]
 __all__ += ["AnchoredBook", "Restored", "accept_missing_anchor", "is_anchored", "is_there", "join_anchor", "open_book"]
 __all__ += ["require_never_there", "require_there", "restore", "restore_anchored", "restore_by_head"]

@@ -15,7 +15,7 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, text
 from discreet.ledger.stewardship import Stewardship, TableRecord, tables
 from discreet.ledger.store import place
-from discreet.ledger.store.base import Store, Stored
+from discreet.ledger.store.base import AnswerPlace, Store, Stored, StoredHeader
 from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -94,8 +94,6 @@ class Book:
         """Lets go of the file, or of the connections."""
         self._journal.store.close()
 
-    # ------------------------------------------------------------------------------------------------- accounts
-
     def allotted(self, project: str, *, account: str) -> Loss | None:
         """Returns the cap of a project on an account; None if it was allotted nothing."""
         with self._journal.reading() as rows:
@@ -108,8 +106,6 @@ class Book:
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
             return None if now is None else changes.member(rows, account, analyst, now).cap
-
-    # -------------------------------------------------------------------------------------------------- spending
 
     def admit(self, account: str, analyst: str, project: str = "") -> AccountState:
         """Lets pass who may ask on an account, also for what is free.
@@ -275,8 +271,6 @@ class Book:
             for receipt in receipts:
                 outcomes.fail(rows, receipt)
 
-    # --------------------------------------------------------------------------------------------------- answers
-
     def store_answer(
         self, receipt: Receipt, replay_key: str, payload: bytes | str, *, event: Event | None = None
     ) -> bool:
@@ -328,16 +322,19 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.stored(rows, replay_key)
 
-    def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
-        """Returns the newest answers whose replay key begins like this, each with the question that was charged."""
+    def related(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
+        """Returns the headers of the newest answers whose replay key begins like this, the newest first."""
         with self._journal.reading() as rows:
             return outcomes.related(rows, start, most)
+
+    def opened(self, place: AnswerPlace) -> Stored:
+        """Returns the whole answer of a header, see `outcomes.opened`."""
+        with self._journal.reading() as rows:
+            return outcomes.opened(rows, place)
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
         """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
         return outcomes.awaited_answer(self._journal, receipt, wait)
-
-    # --------------------------------------------------------------------------------------------------- reading
 
     def account(self, account: str) -> Account:
         """Returns what an account was opened as.
@@ -429,8 +426,6 @@ class Book:
         with self._journal.reading() as rows:
             found = (entry.shown for entry in rows.entries(after, account) if entry.concerns(analyst, project))
             return tuple(islice(found, limit))
-
-    # ----------------------------------------------------------------------------------------------------- trust
 
     def head(self) -> Head:
         """Returns the last entry's place and hash; keep a copy elsewhere, it anchors the book."""

@@ -18,6 +18,7 @@ run is counted before it begins, by the charge or by a claim, both durable: a pr
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered, RunsUsedUp
 from discreet.ledger import changes, charges
@@ -25,7 +26,7 @@ from discreet.ledger.charges import Receipt, Request, require_admission
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import credited
-from discreet.ledger.store.base import Stored, Transaction
+from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader, Transaction
 from discreet.privacy import events
 from discreet.privacy.events import Event
 
@@ -44,8 +45,10 @@ def store_answer(
         LedgerError: if the charge is not in this book, was found under its key, or has ended otherwise.
     """
     charge = own_charge(rows, receipt)
-    body = {"digest": digest(payload), "replay_key": replay_key}
+    body: dict[str, Any] = {"digest": digest(payload), "replay_key": replay_key}
     body |= {} if event is None else {"event": events.to_json(event)}
+    header, line_break, _ = payload.partition(b"\n")
+    body |= {"header": [len(header), digest(header)]} if line_break else {}
     ended = rows.outcome(charge.sequence)
     if ended is not None:
         if ended.kind == "answer" and ended.content == body:
@@ -126,20 +129,49 @@ def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
     return tuple(_checked(rows, answer) for answer in rows.answers(replay_key))
 
 
-def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
-    """Returns the newest answers whose replay key begins like this, each checked and with its question.
+_HEADERS: dict[AnswerPlace, StoredHeader] = {}  # what is recorded never changes, and a hash stands for one record
+_MOST_HEADERS = 4096
+_LONGEST_HEADER = 1 << 16  # bytes that are remembered
+
+
+def related(rows: Transaction, start: str, most: int) -> tuple[StoredHeader, ...]:
+    """Returns the headers of the newest answers whose replay key begins like this, each checked and with its question.
+
+    What this process has read once is not read again. Answers themselves are read and checked by `opened`.
 
     Raises:
         LedgerTampered: if one was changed.
     """
-    found = []
-    for unchecked in rows.answers_from(start, most):
-        answer = _checked(rows, unchecked)
-        charge = rows.entry(answer.charge)
-        if charge is None or charge.kind != "charge":
-            raise LedgerTampered(answer.sequence, "its charge is missing")
-        found.append((str(charge.content["question"]), answer))
-    return tuple(found)
+    return tuple([_HEADERS.get(place) or _header(rows, place) for place in rows.answer_places(start, most)])
+
+
+def _header(rows: Transaction, place: AnswerPlace) -> StoredHeader:
+    entry, charge = rows.entry(place.sequence), rows.entry(place.charge)
+    if charge is None or charge.kind != "charge":
+        raise LedgerTampered(place.sequence, "its charge is missing")
+    recorded = {} if entry is None or entry.kind != "answer" or entry.about != place.charge else entry.content
+    length, known = recorded.get("header", (0, digest(b"")))
+    header = rows.answer_start(place.sequence, length) if length else b""
+    if recorded.get("replay_key") != place.replay_key or digest(header) != known:
+        raise LedgerTampered(place.sequence, "its answer was changed")
+    found = StoredHeader(place, str(charge.content["question"]), header, recorded.get("event", ""))
+    if length <= _LONGEST_HEADER:
+        while len(_HEADERS) >= _MOST_HEADERS:
+            _HEADERS.pop(next(iter(_HEADERS)), None)
+        _HEADERS[place] = found
+    return found
+
+
+def opened(rows: Transaction, place: AnswerPlace) -> Stored:
+    """Returns the whole answer that is kept at a place, checked.
+
+    Raises:
+        LedgerTampered: if it was changed, or is not there any more.
+    """
+    answer = rows.answer_at(place.sequence)
+    if answer is None or answer.replay_key != place.replay_key:
+        raise LedgerTampered(place.sequence, "its answer is missing")
+    return _checked(rows, answer)
 
 
 def _checked(rows: Transaction, answer: Stored) -> Stored:

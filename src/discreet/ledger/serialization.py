@@ -7,7 +7,7 @@ loss is an object that names its amounts, and the names say which kind it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, wraps
@@ -75,6 +75,42 @@ def parsed(text: str) -> Any:
     {'a': 'x', 'b': [1, True]}
     """
     return _DECODER.raw_decode(text)[0]
+
+
+def with_body(header: Mapping[str, Any], body: Mapping[str, Any]) -> str:
+    """Returns an answer of two lines, its header and its body, that together are one JSON object.
+
+    >>> print(with_body({"version": 1}, {"noisy": [[7]]}))
+    {"version": 1,
+    "noisy": [[7]]}
+    """
+    return f"{json.dumps(header)[:-1]},\n{json.dumps(body)[1:]}"
+
+
+def read_header(payload: bytes | str) -> dict[str, Any]:
+    """Reads the header of an answer, and nothing else of it; of an answer in one line, as all once were, the whole.
+
+    >>> read_header(with_body({"version": 1}, {"noisy": [[7]]}))
+    {'version': 1}
+    >>> read_header('{"version": 1, "noisy": [[7]]}')
+    {'version': 1, 'noisy': [[7]]}
+    """
+    first, line_break, _ = (payload if isinstance(payload, str) else payload.decode()).partition("\n")
+    return dict(json.loads(_closed(first) if line_break else first))
+
+
+def read_body(payload: bytes | str) -> dict[str, Any]:
+    """Reads the body of an answer, and nothing else of it; of an answer in one line the whole.
+
+    >>> read_body(with_body({"version": 1}, {"noisy": [[7]]}))
+    {'noisy': [[7]]}
+    """
+    first, line_break, rest = (payload if isinstance(payload, str) else payload.decode()).partition("\n")
+    return dict(json.loads("{" + rest if line_break else first))
+
+
+def _closed(header: str) -> str:
+    return header.removesuffix(",") + "}"
 
 
 def write_loss(loss: Loss) -> dict[str, str]:

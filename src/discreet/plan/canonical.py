@@ -293,8 +293,8 @@ def recall(text: str, like: Question) -> Question | None:
     >>> recall(canonical(asked), asked) == asked
     True
     """
-    read = _read_back(text)
-    if read is None or read[0] != json.loads(origin(like)):
+    read = read_back(text)
+    if read is None or read[0] != origin(like):
         return None
     _, where, keys, aggregates, sets = read
     return Question(
@@ -302,18 +302,21 @@ def recall(text: str, like: Question) -> Question | None:
     )
 
 
-_Read = tuple[list[Any], Expression | None, tuple[Key, ...], tuple[Aggregate, ...], tuple[tuple[int, ...], ...]]
+_Read = tuple[str, Expression | None, tuple[Key, ...], tuple[Aggregate, ...], tuple[tuple[int, ...], ...]]
 
 
-@lru_cache(maxsize=1024)  # the same few releases are looked at for every question about their rows
-def _read_back(text: str) -> _Read | None:
-    """Which rows a question was about, its WHERE, its keys, its aggregates and its groupings."""
+@lru_cache(maxsize=4096)  # the same few releases are looked at for every question about their rows
+def read_back(text: str) -> _Read | None:
+    """Returns which rows a question was about, its WHERE, its keys, its aggregates and its groupings.
+
+    None if the text is of another version, or names something that is no longer known.
+    """
     form = json.loads(text)
     if not form.keys() <= _PARTS or form.get("version") != VERSION:
         return None
     try:
         return (
-            [form.get("table"), form.get("source")],
+            json.dumps([form.get("table"), form.get("source")]),
             _expression(form["where"]) if "where" in form else None,
             tuple(Key(name, _expression(part)) for name, part in form["keys"]),
             tuple(_read_aggregate(place + 1, part) for place, part in enumerate(form["aggregates"])),

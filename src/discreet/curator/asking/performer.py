@@ -6,7 +6,6 @@ earlier stages released.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, written
 from discreet.errors import InternalError
+from discreet.ledger.serialization import read_header
 from discreet.measurement.probes.probes import Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import Reader, run
@@ -111,7 +111,7 @@ class Performer:
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=self.private)
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
-        return probe.found(first, former=(edition_of(json.loads(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
+        return probe.found(first, former=(edition_of(read_header(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
 
     def profile(self, wanted: WantedProfile, charge: Run) -> events.Event:
         """Keeps a profile that a charge has paid for, and returns what the charge leaves for the question itself."""

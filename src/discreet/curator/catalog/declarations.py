@@ -223,8 +223,12 @@ def _is_narrower(kind: Type, value: Value) -> bool:
     return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
 
 
-class _Same:
-    """A schema compared by identity: it is frozen, so what was worked out for it once holds for ever."""
+class SameTable:
+    """A schema compared by identity: it is frozen, so what was worked out for it once holds for ever.
+
+    Args:
+        schema: the table.
+    """
 
     __slots__ = ("schema",)
 
@@ -235,16 +239,16 @@ class _Same:
         return id(self.schema)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.schema is other.schema
+        return isinstance(other, SameTable) and self.schema is other.schema
 
 
 def declaration(schema: TableSchema) -> str:
     """Returns everything declared but the version, as canonical JSON: what the book compares when it comes again."""
-    return _declaration(_Same(schema))
+    return _declaration(SameTable(schema))
 
 
 @lru_cache(maxsize=64)
-def _declaration(same: _Same) -> str:
+def _declaration(same: SameTable) -> str:
     schema = same.schema
     columns = {
         column.name: {

@@ -22,7 +22,9 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,7 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.execution import Key, Released
 from discreet.measurement.program.program import Program
 from discreet.plan.analysis.group_keys import in_order, rest_of
+from discreet.plan.canonical import read_back, replay_order
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import (
@@ -219,6 +222,32 @@ def may_follow(wanted: Question, given: Question) -> bool:
     return True
 
 
+def may_serve(wanted: Program, given: Question, header: Mapping[str, Any], *, as_precise: bool) -> bool:
+    """Tells whether the numbers of a release may answer a question that follows from it, before they are read.
+
+    Args:
+        wanted: the program that would answer it otherwise.
+        given: what was asked then.
+        header: of the release.
+        as_precise: whether the answer may have no more noise than the program would add.
+    """
+    asked, added = wanted.question, 1
+    if not asked.keys and conditions(asked.where) == conditions(given.where):
+        added = max(header.get("groups", 1), 1)  # all groups make up the one
+    variances = header.get("variances")
+    if added > MOST_PARTS or not as_precise or not variances:
+        return added <= MOST_PARTS
+    if any(aggregation(aggregate.kind).quotient is not None for aggregate in asked.aggregates):
+        return True  # a mean may follow from two releases, each with other noise
+    known = zip(replay_order(given), map(Fraction, variances), strict=True)
+    return any(
+        replace(one, name=aggregate.name) == aggregate
+        and added * variance <= wanted.estimators[aggregate.name].variance(wanted.noise)
+        for one, variance in known
+        for aggregate in asked.aggregates
+    )
+
+
 def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
     """The release that tells an aggregate most precisely, if any does."""
     told: list[Source | Quotient] = [*_telling(aggregate, alike)]
@@ -276,19 +305,19 @@ def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Ke
     Raises:
         _OutsideTheKeys: if that depends on more than the released keys.
     """
-    here, there = _conditions(wanted.where), _conditions(given.where)
+    here, there = conditions(wanted.where), conditions(given.where)
     if not there <= here:
         raise _OutsideTheKeys
     known: dict[Expression, Expression] = {
         key.expression: Column(f"#key{place}", key.expression.type) for place, key in enumerate(given.keys)
     }
-    conditions = [substitute(condition, known, _unknown) for condition in here - there]
+    further = [substitute(condition, known, _unknown) for condition in here - there]
     made = [substitute(key.expression, known, _unknown) for key in wanted.keys]
     found: dict[Key, list[int]] = {}
     for place, key in enumerate(keys):
         values = {f"#key{i}": value for i, value in enumerate(key)}
         places = found.setdefault(tuple(evaluate(part, values) for part in made), [])
-        if all(evaluate(condition, values) is True for condition in conditions):
+        if all(evaluate(condition, values) is True for condition in further):
             places.append(place)
     return found
 
@@ -297,13 +326,20 @@ def _unknown(column: Column) -> Expression:
     raise _OutsideTheKeys(column.name)
 
 
-def _conditions(where: Expression | None) -> frozenset[Expression]:
-    """What WHERE demands, one by one."""
+def conditions(where: Expression | None) -> frozenset[Expression]:
+    """Returns what WHERE demands, one by one."""
     if where is None:
         return frozenset()
     if isinstance(where, Call) and where.function == "and":
-        return frozenset().union(*(_conditions(part) for part in where.arguments))
+        return frozenset().union(*(conditions(part) for part in where.arguments))
     return frozenset({where})
+
+
+@lru_cache(maxsize=4096)
+def stored_conditions(question: str) -> frozenset[Expression] | None:
+    """Returns what the WHERE of a stored question demands; None if it cannot be read."""
+    read = read_back(question)
+    return None if read is None else conditions(read[1])
 
 
 # ---------------------------------------------------------------------------------------------------- several groupings
@@ -402,9 +438,9 @@ class CubePart(Released):
         counts = [len(one.reading.public_keys or ((),)) for one in whole.program.groupings]
         start, keys = sum(counts[: found.place]), part.reading.public_keys or ((),)
         shown = [i for i, key in enumerate(keys) if all(key[place] != rest for place, rest in found.gathered)]
-        program = _alone(part, asked, found, whole.program)
+        program = part_program(asked, whole.program, found)
         places = [start + i for i in shown]
-        super().__init__(program.unsalted, [keys[i] for i in shown], whole.noisy[places])
+        super().__init__(program, [keys[i] for i in shown], whole.noisy[places])
         self._whole, self._names, self._places = whole, found.names, places
 
     def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
@@ -426,9 +462,16 @@ class CubePart(Released):
         return (TOGETHER,)
 
 
-def _alone(part: Program, asked: Question, found: PlaceInCube, whole: Program) -> Program:
+def stands_alone(whole: Program) -> bool:
+    """Tells whether a grouping of several is what it would be by itself: nobody's rows were limited by other keys."""
+    return whole.tables is not None and whole.reading.bounding is None
+
+
+def part_program(asked: Question, whole: Program, found: PlaceInCube) -> Program:
+    """Returns the program of one grouping of several, as that of a question by itself."""
+    part = whole.groupings[found.place]
     estimators = {own: part.estimators[name] for own, name in found.names.items()}
-    return replace(part, question=asked, estimators=estimators, event=whole.event)
+    return replace(part, question=asked, estimators=estimators, event=whole.event).unsalted
 
 
 def cube_of(questions: Sequence[Question], schema: TableSchema) -> Question | None:

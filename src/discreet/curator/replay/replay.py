@@ -7,28 +7,46 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from itertools import count
+from typing import Any, NamedTuple
 
-from discreet.curator.catalog.declarations import Terms, declaration
+from discreet.curator.catalog.declarations import SameTable, Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
-from discreet.curator.replay.derivation import CubePart, Derived, PlaceInCube, derive, may_follow, place_in
+from discreet.curator.replay.derivation import (
+    CubePart,
+    Derived,
+    PlaceInCube,
+    conditions,
+    derive,
+    may_follow,
+    may_serve,
+    part_program,
+    place_in,
+    stands_alone,
+    stored_conditions,
+)
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
     edition_of,
     facts_of,
+    header_of,
     law_of,
+    open_body,
+    rebuilt,
     serves,
     unpack,
     was_bought_for,
 )
 from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
-from discreet.ledger import Book, Stored
-from discreet.ledger.serialization import at_most
+from discreet.ledger import Book, StoredHeader
+from discreet.ledger.serialization import at_most, read_header
+from discreet.ledger.store.base import AnswerPlace
 from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, described
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
@@ -63,10 +81,15 @@ class Replay:
             terms: what it may cost.
             law: of the noise it would have, unless that is chosen.
         """
-        known = self._same(measurement, terms, law) or self._part(measurement, terms, law)
-        if known is not None:
-            return known
-        derived = self._derived(measurement, terms, law)
+        same = self._same(measurement, terms, law)
+        if same is not None or measurement.missing:
+            return same
+        wanted = measurement.program(terms, measurement.facts, law)
+        related = self._related(measurement, wanted)
+        part = self._part(measurement, wanted, related)
+        if part is not None:
+            return part
+        derived = self._derived(measurement, wanted, related, as_precise=True)
         if derived is None or derived.excess > 1:
             return None
         return MeasurementResult(released=derived, facts=measurement.facts, event=derived.event, private=self._private)
@@ -75,7 +98,10 @@ class Replay:
         """Returns what earlier answers tell for nothing, in words: as precisely as asked for, or less."""
         if self.find(measurement, terms) is not None:
             return "Earlier answers tell this as precisely: ask, and nothing is charged."
-        derived = self._derived(measurement, terms)
+        if measurement.missing:
+            return None
+        wanted = measurement.program(terms, measurement.facts)
+        derived = self._derived(measurement, wanted, self._related(measurement, wanted), as_precise=False)
         if derived is None or not derived.excess:
             return None
         largest = terms.epsilon / root_above(derived.excess)
@@ -97,16 +123,34 @@ class Replay:
             if measurement.missing:
                 return None
             raise
-        for stored in reversed(self._book.stored(measurement.replay_key(program, facts))):
-            found = self.unpacked(measurement, stored.payload)
+        for kept in self._book.related(measurement.replay_key(program, facts), most=MOST_SAME):
+            fields = self._fields(kept)
+            found = self._program(measurement, fields)
             if found is None:
                 continue
-            if stored.event:  # also what was released on the way to it
-                found = replace(found, event=events.from_json(stored.event))
             wanted = measurement.program(terms, facts, law, edition=found.edition)
-            if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
-                return found
+            if serves(found.program, wanted) or was_bought_for(fields, terms):
+                result = found.opened(self._book.opened(kept.place).payload, private=self._private)
+                if kept.event:  # also what was released on the way to it
+                    result = replace(result, event=events.from_json(kept.event))
+                return result
         return None
+
+    def _related(self, measurement: MeasurementPlan, wanted: Program) -> tuple[StoredHeader, ...]:
+        """Returns the headers of what was released about the same rows, the newest first."""
+        return self._book.related(area(wanted, measurement.tables(measurement.facts)))
+
+    def _fields(self, kept: StoredHeader) -> Mapping[str, Any]:
+        """Returns the header of a stored release; one that was stored without any is opened once."""
+        if kept.header:
+            return _header_fields(kept.header)
+        found = _FORMER.get(kept.place)
+        if found is None:
+            found = header_of(self._book.opened(kept.place).payload)
+            while len(_FORMER) >= _MOST_FORMER:
+                _FORMER.pop(next(iter(_FORMER)), None)
+            _FORMER[kept.place] = found
+        return found
 
     def same_groups(self, measurement: MeasurementPlan, terms: Terms) -> Iterator[Question]:
         """Yields a question with what was released of its groups beside it, so that a stored release may serve it.
@@ -117,25 +161,26 @@ class Replay:
         if measurement.missing or plan.beside or plan.rest or plan.bands:
             return
         wanted = measurement.program(terms, measurement.facts)
-        for question, _ in reversed(list(self._book.related(area(wanted, measurement.tables(measurement.facts))))):
-            other = recall(question, plan)
+        for kept in reversed(self._related(measurement, wanted)):
+            other = recall(kept.question, plan)
             wider = None if other is None else _with_numbers_of(plan, other)
             if wider is not None:
                 yield wider
 
-    def _part(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:
+    def _part(
+        self, measurement: MeasurementPlan, wanted: Program, related: Sequence[StoredHeader]
+    ) -> MeasurementResult | None:
         """Returns what was released of several groupings, if one of them is asked for and has no more noise."""
-        if measurement.missing:
-            return None
-        wanted = measurement.program(terms, measurement.facts, law)
-        for question, stored in self._book.related(area(wanted, measurement.tables(measurement.facts))):
-            several = recall(question, measurement.plan) if '"sets"' in question else None
-            if several is None or self._place(measurement, several) is None:
+        for kept in related:
+            several = recall(kept.question, measurement.plan) if '"sets"' in kept.question else None
+            place = None if several is None else self._place(measurement, several)
+            if several is None or place is None:
                 continue
-            whole = self._of_other(measurement, several, stored)
-            found = None if whole is None else self.part_of(measurement, several, whole)
-            if found is not None and serves(found.released, wanted):
-                return found
+            whole = self._program_of_other(measurement, several, self._fields(kept))
+            if whole is None or not stands_alone(whole):
+                continue
+            if serves(part_program(measurement.plan, whole, place), wanted):
+                return self.part_of(measurement, several, open_body(self._book.opened(kept.place).payload, whole))
         return None
 
     def _place(self, measurement: MeasurementPlan, several: Question) -> PlaceInCube | None:
@@ -147,42 +192,55 @@ class Replay:
         None if it is none of them, or people's rows were limited by other keys than its own.
         """
         found = self._place(measurement, several)
-        if found is None or whole.program.tables is None or whole.program.reading.bounding is not None:
+        if found is None or not stands_alone(whole.program):
             return None
         part = CubePart(measurement.plan, whole, found)
         return MeasurementResult(
             released=part, facts=measurement.facts, event=whole.program.event, private=self._private
         )
 
-    def _derived(self, measurement: MeasurementPlan, terms: Terms, law: Law | None = None) -> Derived | None:
-        """Returns the answer as it follows from releases about the same rows, however much noise it has."""
+    def _derived(
+        self, measurement: MeasurementPlan, wanted: Program, related: Sequence[StoredHeader], *, as_precise: bool
+    ) -> Derived | None:
+        """Returns the answer as it follows from releases about the same rows.
+
+        Args:
+            measurement: the question.
+            wanted: its program.
+            related: the headers of those releases.
+            as_precise: leaves unopened what has too much noise; else the answer has however much it has.
+        """
         plan = measurement.plan
-        if measurement.missing or plan.sets or plan.beside or plan.rest or plan.bands:
+        if plan.sets or plan.beside or plan.rest or plan.bands:
             return None
-        wanted = measurement.program(terms, measurement.facts, law)
-        start = area(wanted, measurement.tables(measurement.facts))
-        found = [self._source(measurement, *kept) for kept in self._book.related(start)]
-        known = [released.unsalted for released in found if released is not None]
-        return derive(wanted.unsalted, known) if known else None
+        asked, found = conditions(plan.where), list[Released]()
+        for kept in related:
+            demanded = stored_conditions(kept.question)
+            if demanded is None or not demanded <= asked:  # most are turned down here
+                continue
+            other = recall(kept.question, plan)
+            if other is None or other.sets or not may_follow(plan, other):
+                continue
+            fields = self._fields(kept)
+            if not may_serve(wanted, other, fields, as_precise=as_precise):
+                continue
+            program = self._program_of_other(measurement, other, fields)
+            if program is not None:
+                found.append(open_body(self._book.opened(kept.place).payload, program).unsalted)
+        return derive(wanted.unsalted, found) if found else None
 
-    def _source(self, measurement: MeasurementPlan, question: str, stored: Stored) -> Released | None:
-        """Returns a release about the same rows, for another question of one grouping from which this may follow."""
-        other = recall(question, measurement.plan)
-        if other is None or other.sets or not may_follow(measurement.plan, other):
+    def _program_of_other(
+        self, measurement: MeasurementPlan, other: Question, fields: Mapping[str, Any]
+    ) -> Program | None:
+        """Returns the program of a release about the same rows, for another question, by its header."""
+        if fields.get("limits") is None:
             return None
-        return self._of_other(measurement, other, stored)
-
-    def _of_other(self, measurement: MeasurementPlan, other: Question, stored: Stored) -> Released | None:
-        """Returns a release about the same rows, for another question."""
-        groups_and_rows = json.loads(stored.payload).get("limits")
-        if groups_and_rows is None:
-            return None
-        limited = replace(measurement.about(other), limits=Limits(*groups_and_rows))
+        limited = replace(measurement.about(other), limits=Limits(*fields["limits"]))
         try:
-            found = self.unpacked(limited, stored.payload)
+            found = self._program(limited, fields)
         except UnsupportedQuery:  # this version would refuse the question
             return None
-        return None if found is None else found.released
+        return None if found is None else found.program
 
     # ------------------------------------------------------------------------------------------------ earlier releases
 
@@ -202,7 +260,7 @@ class Replay:
     def _found(self, place: str, probe: Probe) -> Iterator[Fact]:
         for stored in self._book.stored(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
-            former = (edition_of(json.loads(stored.payload)) or Edition.ONE_GRID) < Edition.UNCUT
+            former = (edition_of(read_header(stored.payload)) or Edition.ONE_GRID) < Edition.UNCUT
             found = None if released is None else probe.found(released, former=former)
             if found is not None:
                 yield found
@@ -214,7 +272,7 @@ class Replay:
 
     def unpacked_profile(self, payload: bytes, plan: ProfilePlan) -> Profile | None:
         """Returns a kept profile; None if this version of the library would have released something else."""
-        fields = json.loads(payload)
+        fields = read_header(payload)
         about = fields["profile"]
         kept = replace(plan, columns=tuple(about["columns"]), by=tuple(tuple(keys) for keys in about["by"]))
         released = unpack(payload, lambda epsilon, _: kept.program(epsilon), private=self._private)
@@ -240,17 +298,43 @@ class Replay:
 
     def unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
         """Returns a stored release, by the facts that are written beside it."""
-        fields = json.loads(payload)
-        facts, edition = facts_of(fields), edition_of(fields)
+        found = self._program(measurement, read_header(payload))
+        return None if found is None else found.opened(payload, private=self._private)
+
+    def _program(self, measurement: MeasurementPlan, fields: Mapping[str, Any]) -> _StoredProgram | None:
+        """Returns what a release was made by, from its header; None if its body cannot be given to whoever asks."""
+        edition = edition_of(fields)
         if edition is None:
             return None
-        rebuild = measurement.rebuild(facts, law_of(fields), edition=edition)
-        released = unpack(payload, rebuild, private=self._private)
-        if released is None:
-            return None
+        facts = facts_of(fields)
+        program = rebuilt(fields, measurement.rebuild(facts, law_of(fields), edition=edition), private=self._private)
+        return None if program is None else _StoredProgram(program, facts, edition)
+
+
+class _StoredProgram(NamedTuple):
+    """What a stored release was made by."""
+
+    program: Program
+    facts: Facts
+    edition: Edition
+
+    def opened(self, payload: bytes, *, private: bool) -> MeasurementResult:
+        """Returns the release with its keys and numbers."""
+        released = open_body(payload, self.program)
         return MeasurementResult(
-            released=released, facts=facts, event=released.program.event, private=self._private, edition=edition
+            released=released, facts=self.facts, event=self.program.event, private=private, edition=self.edition
         )
+
+
+MOST_SAME = 1000  # releases of one question that are looked at, the newest first
+
+_FORMER: dict[AnswerPlace, Mapping[str, Any]] = {}  # headers of releases in one line, by the hash of their entry
+_MOST_FORMER = 1000
+
+
+@lru_cache(maxsize=4096)
+def _header_fields(header: bytes) -> Mapping[str, Any]:
+    return read_header(header + b"\n")
 
 
 def _groups_of(plan: Question) -> tuple[object, ...]:
@@ -271,5 +355,10 @@ def _with_numbers_of(plan: Question, other: Question) -> Question | None:
 
 def profile_key(schema: TableSchema) -> str:
     """Returns under which key profiles of a table are kept: by its declaration and the version of its data."""
-    about = json.dumps([declaration(schema), schema.version, schema.neighbours.value])
+    return _profile_key(SameTable(schema))
+
+
+@lru_cache(maxsize=64)  # a declaration may hold very many keys
+def _profile_key(table: SameTable) -> str:
+    about = json.dumps([declaration(table.schema), table.schema.version, table.schema.neighbours.value])
     return f"profile:{sha256(about.encode()).hexdigest()}"

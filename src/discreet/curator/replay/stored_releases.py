@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,12 +12,18 @@ import numpy as np
 
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import Rebuild, SettledProgram
+from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
 from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
+
+BODY = 1
+"""The edition of the body: keys and noisy statistics as JSON, of the release itself and of those beside it."""
+
+_FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has beside its header
 
 
 def pack(
@@ -28,7 +33,7 @@ def pack(
     private: bool,
     beside: Mapping[str, Any] | None = None,
 ) -> str:
-    """Writes a release as JSON: exact integers, keys with their types, what it was chosen for, whether it may be shown.
+    """Writes a release as a header, by which it is judged, and a body: exact integers, and keys with their types.
 
     Args:
         released: what is kept.
@@ -36,19 +41,27 @@ def pack(
         private: whether its noise was.
         beside: what else its program was built from.
     """
-    return json.dumps(
-        {
-            **(beside or {}),
-            "version": int(Edition.NOW),
-            "private": private,
-            "epsilon": str(terms.epsilon),
-            "delta": str(terms.delta),
-            "limits": [released.program.contribution.limits.groups, released.program.contribution.limits.rows],
-            "event": events.to_json(released.program.event),
-            **_block(released),
-            **({"blocks": [_block(one) for one in released.beside]} if released.beside else {}),
-        }
-    )
+    program = released.program
+    header = {
+        **(beside or {}),
+        "version": int(Edition.NOW),
+        "private": private,
+        "epsilon": str(terms.epsilon),
+        "delta": str(terms.delta),
+        "limits": [program.contribution.limits.groups, program.contribution.limits.rows],
+        "event": events.to_json(program.event),
+        "groups": len(released.keys),
+        "variances": [str(variance) for variance in _variances(program)],
+        "body": BODY,
+    }
+    blocks = {"blocks": [_block(one) for one in released.beside]} if released.beside else {}
+    return with_body(header, _block(released) | blocks)
+
+
+def _variances(program: Program) -> list[Fraction]:
+    """Returns the variance of the noise of each aggregate, in the order of the program."""
+    known = [program.estimators.get(aggregate.name) for aggregate in program.question.aggregates]
+    return [] if None in known else [one.variance(program.noise) for one in known if one is not None]
 
 
 def _block(released: Released) -> dict[str, Any]:
@@ -58,6 +71,13 @@ def _block(released: Released) -> dict[str, Any]:
     }
 
 
+def header_of(payload: bytes | str) -> Mapping[str, Any]:
+    """Returns the header of a release, also of one in one line: what it tells without its keys and numbers."""
+    fields = read_header(payload)
+    groups = {"groups": len(fields["keys"])} if "noisy" in fields else {}
+    return {**groups, **{name: value for name, value in fields.items() if name not in _FORMER}}
+
+
 def edition_of(fields: Mapping[str, Any]) -> Edition | None:
     """Returns by whose rules a release was made: its noise and its intervals stay what they were; None if unknown."""
     known: dict[Any, Edition] = {int(edition): edition for edition in Edition}
@@ -65,17 +85,26 @@ def edition_of(fields: Mapping[str, Any]) -> Edition | None:
 
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
-    """Reads the release that `pack` wrote; the program must be rebuilt by the rules that `edition_of` tells.
+    """Reads the release that `pack` wrote, if its program can be rebuilt from its header."""
+    program = rebuilt(read_header(payload), rebuild, private=private)
+    return None if program is None else open_body(payload, program)
+
+
+def rebuilt(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Program | None:
+    """Returns the program of a release from its header, by the rules that `edition_of` tells.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
     """
-    fields = json.loads(payload)
-    if edition_of(fields) is None or fields["private"] is not private:
+    if edition_of(fields) is None or fields["private"] is not private or fields.get("body", BODY) != BODY:
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
-    if events.to_json(program.event) != fields["event"]:
-        return None
+    return program if events.to_json(program.event) == fields["event"] else None
+
+
+def open_body(payload: bytes | str, program: Program) -> Released:
+    """Reads the body of a release, whose program is known from its header."""
+    fields = read_body(payload)
     blocks = zip(program.beside, fields.get("blocks", ()), strict=True)
     return _release(program, fields, [_release(*block) for block in blocks])
 
@@ -86,12 +115,12 @@ def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Relea
     return Released(program, keys, noisy, beside)
 
 
-def serves(released: Released, wanted: Program) -> bool:
-    """Tells whether a release has, for each aggregate, noise no larger than the one asked for.
+def serves(stored: Program, wanted: Program) -> bool:
+    """Tells whether a stored release has, for each aggregate, noise no larger than the one asked for.
 
     Where nothing but private keys is asked for, it must show groups at least as small.
     """
-    pairs = list(zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True))
+    pairs = list(zip((stored, *stored.beside), (wanted, *wanted.beside), strict=True))
     if not all(asked.estimators or _shows(given, asked) for given, asked in pairs):
         return False
     return all(
@@ -159,9 +188,9 @@ def law_of(fields: Mapping[str, Any]) -> Law | None:
     return law
 
 
-def was_bought_for(payload: bytes | str, terms: Terms) -> bool:
+def was_bought_for(fields: Mapping[str, Any], terms: Terms) -> bool:
     """Tells whether a release was paid with at least this budget, probes included: asking again for it is free."""
-    epsilon, delta = json.loads(payload).get("bought", ("0", "0"))
+    epsilon, delta = fields.get("bought", ("0", "0"))
     return Fraction(epsilon) >= terms.epsilon and Fraction(delta) >= terms.delta
 
 

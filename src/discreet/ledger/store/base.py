@@ -52,15 +52,43 @@ class Stored(NamedTuple):
     def is_of(self, entry: Entry) -> bool:
         """Tells whether these are the bytes that an entry records."""
         content = entry.content
+        length, header = content.get("header", (0, digest(b"")))
         return (
             self.charge == entry.about
             and self.replay_key == content["replay_key"]
             and digest(self.payload) == content["digest"]
+            and digest(self.payload[:length]) == header
         )
 
     def __repr__(self) -> str:
         """Leaves out the payload."""
         return f"Stored(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
+
+
+class AnswerPlace(NamedTuple):
+    """Where an answer is kept: the entry that recorded it, its charge, its replay key, and the hash of the entry."""
+
+    sequence: int
+    charge: int
+    replay_key: str
+    hash: str | None
+    """None if the entry is missing."""
+
+
+class StoredHeader(NamedTuple):
+    """What a stored answer says of itself in its first line, without the rest."""
+
+    place: AnswerPlace
+    question: str
+    """What was charged."""
+    header: bytes
+    """The first line; empty for an answer of one line, which must be opened."""
+    event: str
+    """As `Stored.event`."""
+
+    def __repr__(self) -> str:
+        """Leaves out what was asked and answered."""
+        return f"StoredHeader(sequence={self.place.sequence}, {len(self.header)} bytes)"
 
 
 Place = tuple[str, str]
@@ -166,8 +194,16 @@ class Transaction(ABC):
         """Returns answers in order of their sequence."""
 
     @abstractmethod
-    def answers_from(self, start: str, most: int) -> list[Stored]:
-        """Returns the newest answers whose replay key begins like this."""
+    def answer_places(self, start: str, most: int) -> list[AnswerPlace]:
+        """Returns where the newest answers are whose replay key begins like this; reads none of them."""
+
+    @abstractmethod
+    def answer_at(self, sequence: int) -> Stored | None:
+        """Returns the answer that an entry recorded."""
+
+    @abstractmethod
+    def answer_start(self, sequence: int, length: int) -> bytes:
+        """Returns the first bytes of an answer, and reads no more of it than that."""
 
     @abstractmethod
     def check(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store.base import Kept, Place, Places, Stored, Transaction, Value, as_text
+from discreet.ledger.store.base import AnswerPlace, Kept, Place, Places, Stored, Transaction, Value, as_text
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"
@@ -23,6 +23,10 @@ TAIL = f"{_HEAD} ORDER BY sequence DESC LIMIT 1"
 _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
 _STATES = "SELECT scope, name, text, seal FROM states ORDER BY scope, name"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
+_PLACES = (
+    "SELECT a.sequence, a.charge, a.replay_key, e.hash FROM answers a LEFT JOIN entries e ON e.sequence = a.sequence "
+    "WHERE a.replay_key >= ? AND a.replay_key < ? ORDER BY a.sequence DESC LIMIT ?"
+)
 _new = tuple.__new__  # makes a named tuple without the function around it
 MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
 _MOST_REMEMBERED = 1000  # states between two transactions
@@ -183,10 +187,20 @@ class SqlTransaction(Transaction):
         for place, charge, key, payload in self._stream(_ANSWER, chosen, values):
             yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
-    def answers_from(self, start: str, most: int) -> list[Stored]:
-        """See `Transaction.answers_from`."""
-        chosen = f"{_ANSWER} WHERE replay_key >= ? AND replay_key < ? ORDER BY sequence DESC LIMIT ?"
-        return [Stored(*row) for row in self._query(chosen, (start, start + "\U0010ffff", most))]
+    def answer_places(self, start: str, most: int) -> list[AnswerPlace]:
+        """See `Transaction.answer_places`."""
+        rows = self._query(_PLACES, (start, start + "\U0010ffff", most)).fetchall()
+        return [_new(AnswerPlace, row) for row in rows]
+
+    def answer_at(self, sequence: int) -> Stored | None:
+        """See `Transaction.answer_at`."""
+        row = self._query(f"{_ANSWER} WHERE sequence = ?", (sequence,)).fetchone()
+        return None if row is None else Stored(*row[:3], row[3] if isinstance(row[3], bytes) else b"")
+
+    def answer_start(self, sequence: int, length: int) -> bytes:
+        """See `Transaction.answer_start`; the server cuts it."""
+        row = self._query("SELECT substr(payload, 1, ?) FROM answers WHERE sequence = ?", (length, sequence)).fetchone()
+        return row[0] if row is not None and isinstance(row[0], bytes) else b""
 
     def _one(self, query: str, *values: int | str) -> Entry | None:
         row = self._query(query, values).fetchone()

@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.curator.asking.answer import records
 from discreet.curator.measurement_plan import MeasurementPlan
-from discreet.curator.replay.stored_releases import edition_of, facts_of, law_of, unpack
+from discreet.curator.replay.stored_releases import edition_of, facts_of, header_of, law_of, unpack
 from discreet.errors import DiscreetError
 from discreet.measurement.program.execution import Released
 from discreet.plan.canonical import recall
@@ -50,10 +50,10 @@ def released_numbers(question: str, payload: bytes, declared: Mapping[str, Decla
         declared: the tables as they were declared then, by name.
     """
     try:
-        fields, form = json.loads(payload), json.loads(question)
+        fields, form = header_of(payload), json.loads(question)
         table = form["table"]
         about = recall(question, Question(table=table, aggregates=(), outputs=()))
-        if about is None or "noisy" not in fields or "profile" in fields:
+        if about is None or "groups" not in fields or "profile" in fields:
             return None
         released = _rebuilt(about, fields, payload, _schema(table, declared[table]))
         return None if released is None else _shown(released, _names(form), private=fields["private"])

@@ -18,18 +18,19 @@ from discreet.errors import InternalError, InvalidParameter, LedgerError, Ledger
 from discreet.ledger import OWNER, Book, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
+from discreet.ledger.store.base import AnswerPlace
 from discreet.ledger.tallies import prices
 from discreet.presentation.documents.error_documents import error_document
 from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.service.admission import require_listed
-from discreet.service.worker.messages import read_cap, write_cap, write_receipt, write_stored
+from discreet.service.worker.messages import read_cap, write_cap, write_header, write_receipt, write_stored
 
 CLAIM_WAIT = 0.005
 """Seconds to wait for a runner who is not here, twice as many after each claim: equal keys are one request here."""
 
-MOST_RELATED = 100
+MOST_RELATED = 1000
 
 
 class BookDoor:
@@ -163,9 +164,12 @@ class BookDoor:
         return [write_stored(one) for one in self._book.stored(replay_key)]
 
     def related(self, start: str, most: int) -> list[Any]:
-        """Returns answers whose replay key begins like this."""
-        found = self._book.related(start, most=min(most, MOST_RELATED))
-        return [[question, write_stored(one)] for question, one in found]
+        """Returns the headers of answers whose replay key begins like this."""
+        return [write_header(one) for one in self._book.related(start, most=min(most, MOST_RELATED))]
+
+    def opened(self, place: list[Any]) -> list[Any]:
+        """Returns the whole answer of a header."""
+        return write_stored(self._book.opened(AnswerPlace(*place)))
 
     def account(self, account: str) -> str:
         """Returns what an account was opened as."""
@@ -334,7 +338,7 @@ class BookDoor:
 
 
 _READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
-_READING += ("balance", "role", "allotted", "capped", "declaration")
+_READING += ("opened", "balance", "role", "allotted", "capped", "declaration")
 _SPENDING: tuple[str, ...] = (
     "charge",
     "claim",

@@ -15,12 +15,12 @@ from discreet.ledger.account import AccountState
 from discreet.ledger.redeclaration import differences
 from discreet.ledger.serialization import write_loss, write_unit
 from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
-from discreet.ledger.store.base import Stored
+from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader
 from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import BALANCE
 from discreet.privacy import Loss, Neighbours, Unit, events
 from discreet.privacy.events import Event
-from discreet.service.worker.messages import Channel, read_cap, read_receipt, read_stored
+from discreet.service.worker.messages import Channel, read_cap, read_header, read_receipt, read_stored
 
 
 class BookClient(Book):
@@ -145,9 +145,13 @@ class BookClient(Book):
         """See `Book.stored`."""
         return tuple(read_stored(one) for one in self.call("stored", replay_key=replay_key))
 
-    def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
+    def related(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
         """See `Book.related`."""
-        return tuple((question, read_stored(one)) for question, one in self.call("related", start=start, most=most))
+        return tuple(read_header(one) for one in self.call("related", start=start, most=most))
+
+    def opened(self, place: AnswerPlace) -> Stored:
+        """See `Book.opened`."""
+        return read_stored(self.call("opened", place=list(place)))
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:  # noqa: ARG002 - the owner knows better
         """See `Book.answer`."""

@@ -14,7 +14,7 @@ from discreet.errors import InternalError
 from discreet.ledger import Receipt
 from discreet.ledger.account import AccountState
 from discreet.ledger.serialization import read_loss, write_loss
-from discreet.ledger.store.base import Stored
+from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader
 from discreet.privacy import Loss, events
 
 MOST = 256 << 20
@@ -115,6 +115,17 @@ def read_stored(fields: list[Any]) -> Stored:
     """Returns the stored answer that `write_stored` wrote."""
     sequence, charge, replay_key, payload, event = fields
     return Stored(sequence, charge, replay_key, payload.encode(), event)
+
+
+def write_header(header: StoredHeader) -> list[Any]:
+    """Returns the header of a stored answer as a list."""
+    return [list(header.place), header.question, header.header.decode(), header.event]
+
+
+def read_header(fields: list[Any]) -> StoredHeader:
+    """Returns the header that `write_header` wrote."""
+    place, question, header, event = fields
+    return StoredHeader(AnswerPlace(*place), question, header.encode(), event)
 
 
 def write_cap(cap: Loss | None) -> dict[str, str] | None:
