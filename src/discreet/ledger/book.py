@@ -70,6 +70,7 @@ class Book:
         self._journal = Journal(store)
         self.stewardship = Stewardship(self._journal)
         self._accounts: dict[str, Account] = {}
+        self._declarations: dict[str, tuple[str | None, str | None]] = {}
         self.path = path if isinstance(path, str) else store.path
         self.in_memory, self.give_up = store.path == MEMORY, store.give_up
         self._check_on_opening(anchor, writes=not (read_only or self.in_memory or self._is_compared))
@@ -355,7 +356,7 @@ class Book:
     def accounts(self) -> tuple[str, ...]:
         """Returns the names of all accounts."""
         with self._journal.reading() as rows:
-            return tuple(place for scope, place, _ in rows.states() if scope == "account")
+            return tuple(place for _, place, _ in rows.states("account"))
 
     def tables(self) -> dict[str, str]:
         """Returns the account of every table."""
@@ -370,8 +371,12 @@ class Book:
     def declaration(self, table: str) -> str | None:
         """Returns what was declared about a table, as JSON; None if it was never attached."""
         with self._journal.reading() as rows:
-            known = changes.table(rows, table)
-        return None if known is None else str(known["declaration"])
+            seal = rows.seal("table", table)
+            known = self._declarations.get(table)
+            if seal is None or known is None or known[0] != seal:  # it may hold very many keys
+                told = None if seal is None else changes.table(rows, table)
+                known = self._declarations[table] = seal, None if told is None else str(told["declaration"])
+        return known[1]
 
     def spenders(self, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the names of all who asked or were appointed on an account, and of its projects."""

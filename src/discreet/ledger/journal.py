@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
@@ -87,11 +87,9 @@ class Journal:
             raise
         return rows
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Opens a view of one state of the book."""
-        with self.store.reading() as rows:
-            yield rows
+        return self.store.reading()
 
     def require_unanchored(self) -> None:
         """Refuses a ledger that has an anchor, which is not compared here.

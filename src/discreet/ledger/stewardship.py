@@ -101,7 +101,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
 
 def tables(rows: Transaction) -> dict[str, TableRecord]:
     """Returns what the book says of every table."""
-    return {place: parsed(content) for scope, place, content in rows.states() if scope == "table"}
+    return {place: parsed(content) for _, place, content in rows.states("table")}
 
 
 SALT_BITS = 256

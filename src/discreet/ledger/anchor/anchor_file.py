@@ -22,6 +22,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger.account import Account, AccountState, Member
@@ -142,7 +143,7 @@ class Anchor:
     @classmethod
     def of(cls, rows: Transaction, known: Anchor | None = None) -> Anchor:
         """Returns the anchor of a book as it is now, with the heads that an older anchor of it knows."""
-        states = {(scope, name): _told(scope, text) for scope, name, text in rows.states() if scope in _SCOPES}
+        states = {(scope, name): _told(scope, text) for scope, name, text in rows.states(*_SCOPES)}
         if known is None:
             return cls(head=rows.tail(), states=states)
         earlier = (*known.earlier, known.head)[-_MOST_HEADS:]
@@ -203,7 +204,8 @@ class Anchor:
             "head": str(self.head),
             "states": [[*place, text] for place, text in sorted(self.states.items())],
         }
-        return json.dumps({**told, "digest": digest(canonical(told).encode())}, indent=1) + "\n"
+        text = canonical(told)
+        return f'{text[:-1]},"digest":"{digest(text.encode())}"}}\n'
 
     @classmethod
     def read(cls, text: str) -> Anchor:
@@ -233,7 +235,7 @@ def read_anchor(path: str) -> Anchor | None:
     require_disk(path)
     try:
         with open(path, encoding="utf-8") as file:
-            return Anchor.read(file.read())
+            return _read(file.read())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -243,6 +245,11 @@ def read_anchor(path: str) -> Anchor | None:
     except (InvalidParameter, KeyError, TypeError, ValueError):
         hint = "Bring back its last copy; without it, nobody can tell whether the book is older than it was."
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
+
+
+@lru_cache(maxsize=8)  # whoever writes often mostly reads what they wrote
+def _read(text: str) -> Anchor:
+    return Anchor.read(text)
 
 
 def require_disk(path: str) -> None:
@@ -288,6 +295,7 @@ def _contains(rows: Transaction, head: Head) -> bool:
     return head.hash == (rows.hash_at(head.sequence) if head.sequence else GENESIS)
 
 
+@lru_cache(maxsize=256)
 def _told(scope: str, text: str) -> str:
     """A state as the anchor has it: the salt of an account is nobody's to see."""
     if scope != "account":

@@ -182,8 +182,12 @@ class Transaction(ABC):
         """Replaces states, each given as a text or as what it says."""
 
     @abstractmethod
-    def states(self) -> Iterator[tuple[str, str, str]]:
-        """Returns every state, as (scope, name, text), in order."""
+    def states(self, *scopes: str) -> Iterator[tuple[str, str, str]]:
+        """Returns every state, or those of some scopes, as (scope, name, text), in order."""
+
+    @abstractmethod
+    def seal(self, scope: str, name: str) -> str | None:
+        """Returns the digest of a state, without its text."""
 
     @abstractmethod
     def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:

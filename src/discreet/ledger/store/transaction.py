@@ -21,7 +21,8 @@ _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, ha
 _HEAD = "SELECT sequence, hash FROM entries"
 TAIL = f"{_HEAD} ORDER BY sequence DESC LIMIT 1"
 _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
-_STATES = "SELECT scope, name, text, seal FROM states ORDER BY scope, name"
+_STATES = "SELECT scope, name, text, seal FROM states{} ORDER BY scope, name"
+_SEAL = "SELECT seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _PLACES = (
     "SELECT a.sequence, a.charge, a.replay_key, e.hash FROM answers a LEFT JOIN entries e ON e.sequence = a.sequence "
@@ -172,10 +173,16 @@ class SqlTransaction(Transaction):
         self._known.update(states)
         self._write(_putting(len(states)), values)
 
-    def states(self) -> Iterator[tuple[str, str, str]]:
+    def states(self, *scopes: str) -> Iterator[tuple[str, str, str]]:
         """See `Transaction.states`."""
-        for scope, name, text, seal in self._query(_STATES, ()).fetchall():
+        chosen = f" WHERE scope IN ({','.join('?' * len(scopes))})" if scopes else ""
+        for scope, name, text, seal in self._query(_STATES.format(chosen), scopes).fetchall():
             yield scope, name, self._sealed(scope, name, text, seal)
+
+    def seal(self, scope: str, name: str) -> str | None:
+        """See `Transaction.seal`."""
+        row = self._query(_SEAL, (scope, name)).fetchone()
+        return None if row is None else str(row[0])
 
     def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
         """See `Transaction.add_answer`."""
