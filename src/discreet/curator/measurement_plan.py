@@ -49,7 +49,7 @@ class MeasurementPlan:
         salt: of the rule by which rows are kept.
         probes: for the facts that nobody declared and the question needs.
         facts: what was found out before.
-        built: programs that were built already.
+        built: programs and replay keys that were worked out already.
     """
 
     plan: Question
@@ -60,7 +60,7 @@ class MeasurementPlan:
     probes: tuple[Probe, ...]
     facts: Facts
     sql: str = field(default="", repr=False, compare=False)
-    built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
+    built: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def about(self, plan: Question) -> MeasurementPlan:
         """Returns another question about the same rows, with the same facts."""
@@ -105,7 +105,8 @@ class MeasurementPlan:
         known = terms, tuple(facts.known.items()), law, edition
         if known not in self.built:
             self.built[known] = self._program(terms, facts, law, edition)
-        return self.built[known]
+        found: Program = self.built[known]
+        return found
 
     def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
         schemas = self._declared(facts)
@@ -164,7 +165,11 @@ class MeasurementPlan:
 
     def replay_key(self, program: Program, facts: Facts) -> str:
         """Returns the key under which releases of its program are kept, given these facts."""
-        return replay_key(program, self.tables(facts))
+        known = "replay key", id(program), tuple(facts.known.items())
+        if known not in self.built:
+            self.built[known] = program, replay_key(program, self.tables(facts))  # whose identity stays its own
+        found: str = self.built[known][1]
+        return found
 
     # ----------------------------------------------------------------------------------------------------- profiles
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import pytest
 
 from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Book, Receipt
+from discreet.ledger.serialization import with_body
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
-from discreet.service.worker.messages import read_receipt, read_stored, write_receipt, write_stored
+from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
 from tests.service.owner.clinics import book_of_ana, kinds
 
 EVENT = events.to_json(events.Pure("0.1"))
@@ -103,6 +105,21 @@ def test_the_event_of_all_that_was_released_reaches_the_book(book: Book) -> None
     used.serve("store_answer", answer)
     assert used.serve("released", {"sequence": receipt.sequence}) == told
     assert read_stored(used.serve("stored", {"replay_key": "r"})[0]).event == told
+
+
+def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Book) -> None:
+    used = door(book)
+    receipt = read_receipt(used.serve("charge", CHARGE))
+    payload = with_body({"n": 1}, {"noisy": "é" * 10_000})
+    used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r:1", "payload": payload})
+    told = used.serve("related", {"start": "r:", "most": 100})
+    assert len(json.dumps(told)) < 1000
+    (header,) = [read_header(one) for one in told]
+    assert header == book.related("r:")[0]
+    stored = used.serve("opened", {"place": list(header.place)})
+    assert read_stored(stored).payload.decode() == payload
+    with pytest.raises(LedgerError):  # a worker knows an answer by its replay key
+        used.serve("opened", {"place": [header.place.sequence, header.place.charge, "other", header.place.hash]})
 
 
 def test_a_closed_door_lets_nothing_pass(book: Book) -> None:

@@ -235,7 +235,7 @@ def read_anchor(path: str) -> Anchor | None:
     require_disk(path)
     try:
         with open(path, encoding="utf-8") as file:
-            return _read(file.read())
+            return _anchor_in(file.read())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -247,9 +247,12 @@ def read_anchor(path: str) -> Anchor | None:
         raise LedgerError(f"The anchor {path} is damaged, or no anchor", hint) from None
 
 
-@lru_cache(maxsize=8)  # whoever writes often mostly reads what they wrote
-def _read(text: str) -> Anchor:
-    return Anchor.read(text)
+_WRITTEN: dict[str, Anchor] = {}  # by their texts: whoever writes often mostly reads what they wrote
+_MOST_WRITTEN = 8
+
+
+def _anchor_in(text: str) -> Anchor:
+    return _WRITTEN.get(text) or Anchor.read(text)
 
 
 def require_disk(path: str) -> None:
@@ -269,11 +272,11 @@ def write_anchor(path: str, anchor: Anchor) -> None:
     Raises:
         OSError: if it cannot be written; the older one is still there.
     """
-    beside = f"{path}.{os.getpid()}"
+    beside, text = f"{path}.{os.getpid()}", anchor.write()
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(anchor.write())
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -281,6 +284,9 @@ def write_anchor(path: str, anchor: Anchor) -> None:
         os.unlink(beside)
         raise
     _sync_folder(path)
+    while len(_WRITTEN) >= _MOST_WRITTEN:
+        _WRITTEN.pop(next(iter(_WRITTEN)), None)
+    _WRITTEN[text] = anchor
 
 
 def _sync_folder(path: str) -> None:

@@ -202,7 +202,10 @@ class SqlTransaction(Transaction):
     def answer_at(self, sequence: int) -> Stored | None:
         """See `Transaction.answer_at`."""
         row = self._query(f"{_ANSWER} WHERE sequence = ?", (sequence,)).fetchone()
-        return None if row is None else Stored(*row[:3], row[3] if isinstance(row[3], bytes) else b"")
+        if row is None:
+            return None
+        place, charge, key, payload = row
+        return Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
     def answer_start(self, sequence: int, length: int) -> bytes:
         """See `Transaction.answer_start`; the server cuts it."""

@@ -1,0 +1,163 @@
+"""Headers of stored answers: they are read alone, checked against the chain, and remembered by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import LedgerTampered
+from discreet.ledger import Book, outcomes
+from discreet.ledger.serialization import read_body, read_header, with_body
+from discreet.ledger.store.base import Stored, StoredHeader
+from discreet.ledger.store.sqlite import SqliteTransaction
+from tests.ledger.books import TENTH, opened, tamper
+
+HEADER = {"version": 1, "epsilon": "1/10"}
+TWO_LINES = with_body(HEADER, {"noisy": [[n] for n in range(50_000)]})
+ONE_LINE = '{"version": 1, "noisy": [[7]]}'
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered that another test has read."""
+    monkeypatch.setattr(outcomes, "_HEADERS", {})
+
+
+def answered(book: Book, *payloads: str) -> Book:
+    for place, payload in enumerate(payloads):
+        receipt = book.charge("patients", TENTH, question=f'{{"number":{place}}}')
+        book.store_answer(receipt, f"area:{place}", payload)
+    return book
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    answered(opened(tmp_path / "book"), TWO_LINES, ONE_LINE).close()
+    return tmp_path / "book"
+
+
+def check_headers(book: Book) -> None:
+    one, two = book.related("area:")
+    assert (one.header, one.question, one.event) == (b"", '{"number":1}', "")
+    assert (read_header(two.header + b"\n"), two.question) == (HEADER, '{"number":0}')
+    assert [book.opened(kept.place).payload.decode() for kept in (one, two)] == [ONE_LINE, TWO_LINES]
+    assert [kept.place.replay_key for kept in book.related("area:", most=1)] == ["area:1"]
+    assert book.related("other:") == ()
+
+
+def test_the_newest_come_first_each_with_its_question(path: Path) -> None:
+    with Book(str(path)) as book:
+        check_headers(book)
+        assert book.verify() == book.head()
+
+
+def test_on_a_server(place: str) -> None:
+    with answered(opened(place), TWO_LINES, ONE_LINE) as book:
+        check_headers(book)
+
+
+def test_two_lines_are_one_document() -> None:
+    """So that a version that knows no headers reads them as it always did."""
+    assert read_header(TWO_LINES) | read_body(TWO_LINES) == HEADER | {"noisy": [[n] for n in range(50_000)]}
+    assert read_header(TWO_LINES) == HEADER
+    assert read_body(ONE_LINE) == read_header(ONE_LINE) == {"version": 1, "noisy": [[7]]}
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """The arguments with which a method of transactions is called."""
+    calls: list[object] = []
+    method: Callable[..., object] = getattr(SqliteTransaction, name)
+
+    def counted(rows: SqliteTransaction, *given: object) -> object:
+        calls.append(given)
+        return method(rows, *given)
+
+    monkeypatch.setattr(SqliteTransaction, name, counted)
+    return calls
+
+
+def test_a_header_is_read_without_its_body_and_once_in_a_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, starts = counting(monkeypatch, "answer_at"), counting(monkeypatch, "answer_start")
+    entries = counting(monkeypatch, "entry")
+    with Book(str(path)) as book:
+        first = book.related("area:")
+        assert (whole, len(starts), len(entries)) == ([], 1, 4)  # each answer's entry and charge
+    with Book(str(path)) as book:
+        assert [known is kept for known, kept in zip(book.related("area:"), first, strict=True)] == [True, True]
+    assert (whole, len(starts), len(entries)) == ([], 1, 4)
+
+
+def test_a_bounded_number_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes, "_MOST_HEADERS", 1)
+    with Book(str(path)) as book:
+        assert len(book.related("area:")) == 2
+    assert len(outcomes._HEADERS) == 1
+
+
+CHANGES = {
+    "its header": "UPDATE answers SET payload = x'7b7d' || substr(payload, 3) WHERE sequence = 3",
+    "its place": "UPDATE answers SET replay_key = 'area:9' WHERE sequence = 3",
+    "its charge": "UPDATE answers SET charge = 99 WHERE sequence = 3",
+    "its entry": "DELETE FROM entries WHERE sequence = 3",
+    "its bytes": "UPDATE answers SET payload = 'text' WHERE sequence = 3",
+}
+
+
+@pytest.mark.parametrize("statement", CHANGES.values(), ids=CHANGES)
+def test_a_changed_header_is_never_judged_by(path: Path, statement: str) -> None:
+    tamper(path, statement)
+    with Book(str(path)) as book, pytest.raises(LedgerTampered):
+        book.related("area:")
+
+
+def check_body_is_checked(path: Path) -> None:
+    """What is remembered of an answer does not make up for the answer itself."""
+    with Book(str(path)) as book:
+        *_, kept = book.related("area:")
+    changed = TWO_LINES.replace("[[0], [1]", "[[9], [1]").encode().hex()
+    tamper(path, f"UPDATE answers SET payload = x'{changed}' WHERE sequence = 3")
+    with Book(str(path)) as book:
+        assert book.related("area:")[-1] is kept
+        with pytest.raises(LedgerTampered):
+            book.opened(kept.place)
+        with pytest.raises(LedgerTampered):
+            book.verify()
+
+
+def test_a_changed_body_is_never_opened(path: Path) -> None:
+    check_body_is_checked(path)
+
+
+def test_mutant_answers_are_opened_unchecked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes, "_checked", lambda _rows, answer: answer)
+    with pytest.raises(pytest.fail.Exception):
+        check_body_is_checked(path)
+
+
+def test_mutant_headers_are_remembered_by_their_place_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that took the place of another would be judged by headers that it does not have."""
+
+    class ByPlace(dict[object, StoredHeader]):
+        def get(self, key: object, default: object = None) -> object:  # type: ignore[override]
+            return next((kept for kept in self.values() if kept.place[:3] == tuple(key)[:3]), default)  # type: ignore[arg-type]
+
+    def check(folder: Path) -> None:
+        folder.mkdir()
+        with Book(str(path)) as book:
+            book.related("area:")
+        with answered(opened(folder / "book"), with_body({"version": 2}, {}), ONE_LINE) as book:
+            assert read_header(book.related("area:")[-1].header + b"\n") == {"version": 2}
+
+    check(path.parent / "right")
+    monkeypatch.setattr(outcomes, "_HEADERS", ByPlace())
+    with pytest.raises(AssertionError):
+        check(path.parent / "wrong")
+
+
+def test_what_is_shown_of_a_header_holds_nothing_that_was_released(path: Path) -> None:
+    with Book(str(path)) as book:
+        *_, kept = book.related("area:")
+    assert repr(kept) == f"StoredHeader(sequence=3, {len(kept.header)} bytes)"
+    assert "noisy" not in repr(Stored(1, 1, "k", TWO_LINES.encode()))
