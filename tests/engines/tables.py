@@ -17,6 +17,7 @@ from discreet.engines import DuckDB, Engine, Memory
 from discreet.engines.postgres.posix_patterns import is_certain
 from discreet.engines.spark import Spark
 from discreet.engines.sql.dialect import Strategy
+from discreet.engines.sql.printer import Access
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, expressions_in, parts_of
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
@@ -126,8 +127,8 @@ class Bench:
         absent = {name for name in chosen if name == POSTGRES and is_absent(reading)}
         answers = {name: engine.read(reading) for name, (engine, _) in chosen.items() if name not in absent}
         if reading.bounding is not None and "duckdb-frame" in chosen:
-            for other in otherwise_bounded(chosen["duckdb-frame"][0]):
-                answers[f"duckdb, {other.dialect.strategy}"] = other.read(reading)
+            for place, other in enumerate(otherwise_bounded(chosen["duckdb-frame"][0])):
+                answers[f"duckdb, {other.dialect.strategy}, {place}"] = other.read(reading)
         right = answers[REFEREE]
         for name, answer in answers.items():
             assert answer == (self.storing.read(reading) if name == POSTGRES else right), (name, right)
@@ -151,7 +152,18 @@ def otherwise_bounded(engine: Engine) -> list[DuckDB]:
             other, dialect = copy.copy(engine), copy.copy(engine.dialect)
             dialect.strategy, other.dialect = strategy, dialect
             made.append(other)
-    return made
+    return [*made, accessed(engine, ACCESSES[1])]
+
+
+ACCESSES = (Access(), Access(is_kept=True, is_dense=True))
+"""Ways of reading a table that an engine does not choose for a small frame."""
+
+
+def accessed(engine: DuckDB, access: Access) -> DuckDB:
+    """An engine as it would be if it read its tables in another way."""
+    other = copy.copy(engine)
+    other._access = lambda _reading: access  # type: ignore[method-assign]
+    return other
 
 
 def stored(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from discreet.plan.model.types import Type
 from tests.cases import try_all
 from tests.effort import some, tried
 from tests.engines.tables import (
+    ACCESSES,
     EDGES,
     ENGINES,
     PRINTERS,
@@ -30,6 +31,7 @@ from tests.engines.tables import (
     N,
     S,
     T,
+    accessed,
     arrow,
     bounding,
     call,
@@ -63,9 +65,9 @@ def assert_same_by_public_keys(bench: Bench, asked: Reading, right: Groups) -> N
 
 
 def assert_agreed(engine: DuckDB, asked: Reading, right: Groups) -> None:
-    """With each strategy of bounding."""
+    """With each strategy of bounding, and however the table is read."""
     assert engine.read(asked) == right
-    for other in otherwise_bounded(engine):
+    for other in (*otherwise_bounded(engine), accessed(engine, ACCESSES[0])):
         assert other.read(asked) == right
 
 

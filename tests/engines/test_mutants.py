@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql import contribution_bounds as module
-from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows, PlacedRows
+from discreet.engines.row_choice import BUCKET, P, Salt, digest
+from discreet.engines.sql import ranks as module
+from discreet.engines.sql.contribution_bounds import ALIKE, Bounded, BoundedRows, PlacedRows
 from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
-from tests.engines.tables import N, arrow, bounding, col, otherwise_bounded
+from tests.engines.tables import ACCESSES, N, accessed, arrow, bounding, col, otherwise_bounded
 from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
 
 ASKED = reading(bounding(3, 2), keys=(col("a", N),))
@@ -34,6 +34,20 @@ def everybody_innocent(patch: pytest.MonkeyPatch) -> None:
 
 def buckets_taken_for_groups(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Bounded, "_apart", lambda _: "TRUE")
+
+
+def odd_buckets_taken_for_single_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounded, "_apart", lambda _: "(m1 - o) & (m1 - m4) = 0")
+
+
+def low_buckets_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    honest = Bounded._apart
+    patch.setattr(Bounded, "_apart", lambda self: honest(self).partition(" AND ")[0])
+
+
+def one_low_bucket_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    honest = Bounded._apart
+    patch.setattr(Bounded, "_apart", lambda self: honest(self).replace("m4", "m3"))
 
 
 def another_prime(patch: pytest.MonkeyPatch) -> None:
@@ -61,9 +75,39 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
 def test_the_referee_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]) -> None:
+    """However the table is read."""
     right = confirmed()
     mutate(monkeypatch)
-    assert without(None).read(ASKED) != right
+    for engine in (without(None), *(accessed(without(None), access) for access in ACCESSES)):
+        assert engine.read(ASKED) != right
+
+
+APART = [
+    buckets_taken_for_groups,
+    odd_buckets_taken_for_single_rows,
+    low_buckets_not_looked_at,
+    one_low_bucket_not_looked_at,
+]
+
+
+@pytest.mark.parametrize("mutate", [None, *APART], ids=lambda mutate: mutate.__name__ if mutate else "none")
+def test_rows_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None] | None
+) -> None:
+    """Units with 3 to 8 rows in 12 groups: one, two or three of them in a bucket, which is a low one or a high one."""
+    rows = [
+        {"u": f"{unit}", "a": int(digest(f"{unit} {i}"), 16) % 12, "x": float(i)}
+        for unit in range(300)
+        for i in range(3 + unit % 6)
+    ]
+    memory, engine = Memory(), DuckDB(threads=1)
+    memory.register("t", rows, COLUMNS)
+    engine.register("t", arrow(rows, COLUMNS), COLUMNS)
+    if mutate is not None:
+        mutate(monkeypatch)
+    for one in (engine, *(accessed(engine, access) for access in ACCESSES)):
+        assert (one.read(ASKED) == memory.read(ASKED)) is (mutate is None)
+    engine.close()
 
 
 @cache
@@ -72,7 +116,8 @@ def confirmed() -> Groups:
     memory = Memory()
     memory.register("t", crowd(), COLUMNS)
     right = memory.read(ASKED)
-    assert without(None).read(ASKED) == right
+    for engine in (without(None), *(accessed(without(None), access) for access in ACCESSES)):
+        assert engine.read(ASKED) == right
     return right
 
 
@@ -140,7 +185,7 @@ PLACED = {
     "groups of equal rank in no order": groups_of_equal_rank_in_no_order,
     "rows unordered": rows_unordered,
     "rank, not dense": written("table", "DENSE_RANK()", "RANK()", PlacedRows),
-    "rows counted up to their own": written("table", module.ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedRows),
+    "rows counted up to their own": written("table", ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedRows),
     "NULL after all terms": written("_picked", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedRows),
     "NULL after all keys": written("table", "k0 NULLS FIRST", "k0 NULLS LAST", PlacedRows),
     "one group too many": written("table", "d <= 3", "d <= 4", PlacedRows),

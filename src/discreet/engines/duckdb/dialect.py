@@ -125,6 +125,7 @@ class DuckDBDialect(Dialect):
     is_id = _is_id()
     finite = "CASE WHEN isfinite({0}) THEN {0} END"
     nearest = "CAST(floor({0}) AS BIGINT) + CAST({0} - floor({0}) >= CAST('0.5' AS DOUBLE) AS BIGINT)"
+    nearest_to_half = "(CAST(floor({0}) AS BIGINT) + 1) >> 1"
     quotient = "{0} // {1}"
     shifted = "{0} >> {1}"
     bucket_bit = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from discreet import check
 from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
+from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import InvalidParameter
@@ -34,6 +36,9 @@ from discreet.plan.model.unit_ids import id_text
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
 _UNPACKED = 16  # how much longer a packed file may be
+_TIMES_AS_LONG = {Parquet: 2, FileTable: 2}  # how much longer numbers may be than where they are stored
+_PLACES = 1_000_000  # among which DuckDB looks up a number by its place
+_PLAIN = Access()
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -82,6 +87,7 @@ class DuckDB(Engine):
         self._settings = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(spill or "")}
         self._deadline = deadline
         self._tables: dict[str, _Table] = {}
+        self._dense: dict[tuple[str, str], bool] = {}
         self._open: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.RLock()
 
@@ -107,6 +113,7 @@ class DuckDB(Engine):
         known = described(kind)
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
         with self._lock:
+            self._dense.clear()
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             if self._open is not None:  # the open database is locked; the next question opens another
                 self._open.close()
@@ -117,11 +124,36 @@ class DuckDB(Engine):
             name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
-        slow = reading.source is None and _is_slow(self._tables[reading.table].source)
-        made = translated(reading, self.dialect, stored, is_slow=slow)
+        access = Access() if reading.source is not None else self._access(reading)
+        made = translated(reading, self.dialect, stored, access)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
         return self._results(made, {name: (table.source, table.columns) for name, table in named.items()})
+
+    def _access(self, reading: Reading) -> Access:
+        """How the table of a reading is read best."""
+        source, limits = self._tables[reading.table].source, reading.bounding
+        if limits is None:
+            return _PLAIN
+        return Access(
+            is_slow=isinstance(source, Csv) and _is_short(source),
+            is_kept=_is_short(source),
+            is_dense=_bits(source) > _FEW and self._is_dense(reading.table, limits.unit),
+        )
+
+    def _is_dense(self, table: str, unit: str) -> bool:
+        """Whether a column's numbers are so close together that DuckDB finds one by its place; only time rests on it.
+
+        Files and tables say their least and largest number without being read.
+        """
+        if self._tables[table].columns[unit].type is not Type.INT or isinstance(self._tables[table].source, Csv):
+            return False
+        if (table, unit) not in self._dense:
+            place, column = list(self._tables).index(table), DIALECT.quoted(unit)
+            with self._cursor() as cursor, suppress(duckdb.Error):
+                (ends,) = cursor.execute(f"SELECT min({column}), max({column}) FROM t{place}").fetchall()
+                self._dense[table, unit] = None not in ends and ends[1] - ends[0] <= _PLACES
+        return self._dense.get((table, unit), False)
 
     def _results(self, made: Statement, asked: Mapping[str, Readable]) -> Iterator[Any]:
         cursor = self._cursor()
@@ -182,11 +214,11 @@ def _bits(source: Source) -> int:
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
-def _is_slow(source: Source) -> bool:
-    """Whether a table is rather kept than read again: text that is not so long that memory might not hold it."""
-    if not isinstance(source, Csv):
-        return False
-    return (
-        sum(path.stat().st_size * (_UNPACKED if path.name.endswith(PACKED) else 1) for path in source.paths)
-        <= _BYTES_KEPT
-    )
+def _is_short(source: Source) -> bool:
+    """Whether what is read of a table is rather kept than read again: it is not so long that memory might not hold it.
+
+    What lies in memory can be held there once more.
+    """
+    factor = _TIMES_AS_LONG.get(type(source), 1)
+    sizes = (path.stat().st_size * (_UNPACKED if path.name.endswith(PACKED) else factor) for path in paths_of(source))
+    return sum(sizes) <= _BYTES_KEPT

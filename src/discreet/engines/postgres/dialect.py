@@ -156,6 +156,7 @@ class PostgresDialect(Dialect):
     is_id = f"btrim({{0}}, '{WHITE_SPACE}') <> ''"
     finite = f"CASE WHEN {{0}} > {number(float('-inf'))} AND {{0}} < {number(float('inf'))} THEN {{0}} END"
     nearest = f"CAST(floor({{0}}) AS bigint) + CASE WHEN {{0}} - floor({{0}}) >= {number(0.5)} THEN 1 ELSE 0 END"
+    nearest_to_half = "(CAST(floor({0}) AS bigint) + 1) >> 1"
     quotient = "div({0}, {1})"
     shifted = "({0} >> CAST({1} AS integer))"
     bucket_bit = f"(CAST(1 AS bigint) << CAST({{0}} >> {BUCKET.bit_length() - 1} AS integer))"

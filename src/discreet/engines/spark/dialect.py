@@ -142,6 +142,7 @@ class SparkDialect(Dialect):
     is_id = _is_id()
     finite = "CASE WHEN abs({0}) < CAST('Infinity' AS DOUBLE) THEN {0} END"  # NaN is above all numbers
     nearest = "floor({0}) + CASE WHEN {0} - floor({0}) >= 0.5D THEN 1L ELSE 0L END"
+    nearest_to_half = "shiftright(floor({0}) + 1L, 1)"
     quotient = "{0} DIV {1}"
     shifted = "shiftright({0}, {1})"
     bucket_bit = f"shiftleft(1L, CAST(shiftright({{0}}, {BUCKET.bit_length() - 1}) AS INT))"

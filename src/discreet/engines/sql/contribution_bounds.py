@@ -3,24 +3,30 @@
     own        rows with a unit, and their keys and terms
     heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
                they are, and are not looked at below
-    base       own rows with keys that count; those of a table are read anew where it is named, twice, those that are
-               made of several are kept; the public groups, if there are such, have numbers g
-    bare       the same of a table, without terms: what suspects are found from is planned the sooner
+    base       own rows with keys that count, and the rank r of their groups; the public groups, if there are such, have
+               numbers g; rows are kept, so that they are read and ranked once, unless there are too many to keep
+    bare       the same without terms, where base is read anew wherever it is named
     suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
-               suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it,
+               suspect whose rows below it are surely each in a group of its own, *apart*, has nothing more to choose,
                and a ceiling that is written as a negative number
     below      rows below the ceilings of their units, with the unit v where there is more to choose
     placed     those with v, in the groups that are kept, and how many rows n their unit has in their group
     picked     the rows kept of groups with too many rows
 
 The result is made of the rows below without v, those placed that are not too many, and those picked: all others' rows
-pass by once, in no order, and are neither kept nor sorted. Where nothing but rows and units is counted, one row for
-each unit v and group is placed instead. Where there are no keys, nobody has more than one group.
+pass by once, in no order, and are never sorted. Where nothing but rows and units is counted, one row for each unit v
+and group is placed instead. Where there are no keys, nobody has more than one group.
 
-A suspect's ceiling comes from a set of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie in
-the lowest `groups` buckets that are not empty. The buckets also tell groups apart: as many bits as rows are as many
-groups. Nothing rests on this: buckets that hold several groups make innocents suspects, and ceilings higher than
-necessary.
+A suspect's ceiling comes from a set m1 of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie
+in the lowest `groups` buckets that are not empty. A second set o, of the buckets with an odd number of rows, tells
+groups apart. Each bucket of m1 - o has one row more than its first, or three, five, ...; each of o none, or two, four,
+... So n rows are at least |m1| + |m1 - o|, and if they are no more, then buckets of o have one row each. If moreover
+the lowest `groups` buckets are all of o, each of them has one row, and thus one group, and no other group: these rows
+are the ones to keep, as long as one row is within the limit, which it always is. Nothing else rests on buckets: those
+that hold several groups make innocents suspects, and ceilings higher than necessary.
+
+Where units are whole numbers close together (`Access.is_dense`), everybody is written among the suspects, the innocent
+with a ceiling above all of their rows: a database finds the place of each in a list, which it does for inner joins.
 
 The first half of the module is what every strategy starts from (`BoundedRows`): whose rows are, ranks and orders.
 """
@@ -30,8 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Parts, Printer, Term, nested, select
+from discreet.engines.sql.ranks import PLACES, Rank
 from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
@@ -40,7 +46,6 @@ ALIKE = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
 """The frame of a window that holds the rows in the same place; ranks do not depend on frames."""
 
 _SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
-_PLACES = 32  # bits that tell public groups apart
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
 
 
@@ -97,7 +102,7 @@ class BoundedRows:
     @property
     def late(self) -> bool:
         """Whether rows without an id are left out of what is kept, and not before, where ids would be read twice."""
-        return self.parts.printer.is_slow
+        return self.parts.printer.access.is_slow
 
     @property
     def known(self) -> list[str]:
@@ -206,14 +211,14 @@ class _PublicGroups:
 
     def __init__(self, parts: Parts, salt: Salt) -> None:
         known = sorted(dict.fromkeys(parts.public_keys or ()), key=lambda keys: [(k is not None, k) for k in keys])
-        numbers = [(salt.of_keys(keys) << _PLACES) + place for place, keys in enumerate(known)]
+        numbers = [(salt.of_keys(keys) << PLACES) + place for place, keys in enumerate(known)]
         kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
         self._lists = [[keys[i] for keys in known] for i in range(len(kinds))]
         self._keys, self._number = [f"p{i}" for i in range(len(kinds))], f"p{len(kinds)}"
         listed = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
         self._table = parts.dialect.looked_up(listed, self._keys)
 
-    place = f"g & {(1 << _PLACES) - 1}"
+    place = f"g & {(1 << PLACES) - 1}"
     """Where a group comes among those of equal rank."""
 
     def sql(self, source: str, name: str, columns: list[str], where: str = "") -> str:
@@ -230,47 +235,6 @@ class _PublicGroups:
         keys = (f"q.{p} AS k{i}" for i, p in enumerate(self._keys))
         source = f"{source} JOIN {nested(self._table, 'q')} ON q.{self._number} = {name}.g"
         return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
-
-
-class Rank:
-    """The rank r of the groups of a table with keys k0, k1, ..., or with g: z^4 mod P, in products below 2^62."""
-
-    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type] | None) -> None:
-        self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
-
-    def number(self, unit: str) -> str:
-        """The whole number of a unit."""
-        return self._dialect.rank_numbers[self._unit].format(unit)
-
-    def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
-        """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
-        z = self._z(number)
-        z = f"CASE WHEN {only} THEN {z} END" if only else z
-        text = self._dialect.derived(select(*columns, f"{z} AS z", source=table))
-        text = self._dialect.derived(select(*columns, f"z * z % {P} AS zz", source=text))
-        return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
-
-    def _z(self, number: str) -> str:
-        if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
-            return f"{number} + ({self._dialect.shifted.format('g', _PLACES)})"
-        return mixed(self._dialect, self._salt, number, [(f"k{i}", kind) for i, kind in enumerate(self._keys)])
-
-
-def mixed(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tuple[str, Type]]) -> str:
-    """Prints z, whose fourth power modulo P is the rank of a unit's number and keys; it is between -P and P."""
-    return f"({' + '.join([unit, *_key_numbers(dialect, salt, keys), str(salt.shift)])}) % {P}"
-
-
-def _key_numbers(dialect: Dialect, salt: Salt, keys: Sequence[tuple[str, Type]]) -> Iterator[str]:
-    """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
-    for i, (key, kind) in enumerate(keys):
-        number = dialect.rank_numbers[kind]
-        if kind is Type.INT:  # below P, which NULL's number is; a database may know that the column has no NULL
-            whole = number.format(f"coalesce({key}, {salt.null})")
-        else:
-            whole = f"coalesce({number.format(key)}, {salt.null})"
-        place = f"{whole} * {salt.factor(i)}"
-        yield f"({place}) % {P}" if i else place
 
 
 class PlacedRows:
@@ -350,18 +314,25 @@ class Bounded:
 
     def tables(self) -> str:
         """Prints the common table expressions."""
-        once, inline = self._parts.dialect.once, self._parts.dialect.inline
-        kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
-        tables = [("own", inline, self._rows.own(self._rows.carrying))]
+        once, inline, rows = self._parts.dialect.once, self._parts.dialect.inline, self._rows
+        tables = [("own", inline, rows.own(rows.carrying))]
         if self._parts.heavy is not None:
             tables.append(("heavy", once, self._parts.heavy))
-        tables.append(("base", kept, self._rows.base("own AS b", self._rows.carried)))
-        if not self._parts.made:
-            tables.append(("bare", inline, self._rows.base(nested(self._rows.own([]), "b"), [])))
+        kept = once if self._parts.is_kept else inline
+        tables.append(("base", kept, self._with_rank(rows.base("own AS b", rows.carried), rows.carried)))
+        if not self._parts.is_kept:
+            tables.append(("bare", inline, self._with_rank(rows.base(nested(rows.own([]), "b"), []), [])))
         tables += [("suspects", once, self._suspects()), ("below", once, self._below())]
         tables += [("placed", once, self._placed())] if self._parts.terms else []
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named}"
+
+    def _with_rank(self, base: str, carried: list[str]) -> str:
+        """The rows of a query with r, if there are keys."""
+        if not self._parts.keys:
+            return base
+        ranked = self._rank.of(self._rank.number("u"), nested(base, "b"), ["u", *self._k, *carried])
+        return select("*", source=ranked)
 
     def _light(self) -> str:
         """The rows of units that are surely within their limits; public keys are looked for among their groups."""
@@ -385,36 +356,39 @@ class Bounded:
             having = f"COUNT(u) > {self._rows_apart}"
             return select("u", f"{P} AS ceiling", source=self._counted, group=["u"], having=having)
         dialect = self._parts.dialect
-        bits = f"{dialect.bits.format(dialect.bucket_bit.format('r'))} AS m1"
-        ranked = self._rank.of(self._rank.number("u"), self._counted, ["u"])
-        counted = select("u", "COUNT(u) AS n", bits, source=ranked, group=["u"])
-        text = select("*", source=dialect.derived(counted), where=f"NOT ({self._innocent()})")
+        bit = dialect.bucket_bit.format("r")
+        sets = [f"{dialect.bits.format(bit)} AS m1", f"{dialect.odd_bits.format(bit)} AS o"]
+        counted = select("u", "COUNT(u) AS n", *sets, source=self._counted, group=["u"])
+        where = "" if self._everybody else f"NOT ({self._innocent()})"
+        text = select("*", source=dialect.derived(counted), where=where)
         if not self._ceiled:
             return select("u", f"{P} AS ceiling", source=nested(text))
-        for i in range(1, self._limits.groups):  # the lowest bit less each time
+        for i in range(1, self._limits.groups + 1):  # the lowest bit less each time
             text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=dialect.derived(text))
-        columns = ["u", f"CASE WHEN {self._apart()} THEN -1 ELSE 1 END * ({self._ceiling()}) AS ceiling"]
-        columns += [f"{self._rank.number('u')} AS h"] if self._carried else []
-        return select(*columns, source=dialect.derived(text))
+        chosen = f"{self._innocent()} OR ({self._apart()})" if self._everybody else self._apart()
+        ceiling = f"CASE WHEN {chosen} THEN -1 ELSE 1 END * ({self._ceiling()}) AS ceiling"
+        return select("u", ceiling, source=dialect.derived(text))
 
     @property
     def _counted(self) -> str:
         """The table in which rows are counted."""
-        return "base" if self._parts.made else "bare"
+        return "base" if self._parts.is_kept else "bare"
 
     @property
-    def _carried(self) -> bool:
-        """Whether a suspect's number travels with it, because it would cost too much to compute for each row."""
-        return self._ceiled and self._kind is Type.TEXT
+    def _everybody(self) -> bool:
+        """Whether the innocent have a ceiling, too."""
+        return self._ceiled and self._parts.is_dense
 
     def _innocent(self) -> str:
         """A condition on one unit's rows: surely within the limits."""
         groups, few = self._limits.groups, min(self._limits.groups, self._rows_apart)
-        return f"n <= {few} OR (n <= {groups} AND {self._apart()})"
+        return f"n <= {few} OR (n <= {groups} AND {self._parts.dialect.bit_count.format('m1')} = n)"
 
     def _apart(self) -> str:
-        """A condition on one unit's rows: surely each in a group of its own."""
-        return f"{self._parts.dialect.bit_count.format('m1')} = n"
+        """A condition on one unit's rows: those in the lowest buckets are surely each in a group of its own."""
+        count, low = self._parts.dialect.bit_count, f"(m1 - m{self._limits.groups + 1})"
+        told = f"n - {count.format('m1')} = {count.format('(m1 - o)')}"
+        return f"{told} AND (m1 - o) & {low} = 0"
 
     @property
     def _rows_apart(self) -> int:
@@ -429,25 +403,29 @@ class Bounded:
 
     @property
     def _marks(self) -> list[str]:
-        """What rows below are marked with: the unit that has more to choose, and the rank, if it is known."""
-        return ["v", *(["r"] if self._ceiled else [])]
+        """What rows below are marked with: the unit that has more to choose, and the rank."""
+        return ["v", *(["r"] if self._parts.keys else [])]
 
     def _below(self) -> str:
-        own = [*self._k, *self._rows.carried]
-        columns = [f"b.{name}" for name in own]
-        columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN s.ceiling > 0 THEN b.u END AS v"]
-        source = nested(
-            select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u", where="".join(self._rows.known))
+        """Rows below their unit's ceiling, if it has one.
+
+        A difference is compared with zero, above the join: DuckDB makes a comparison of both sides part of the join,
+        and no longer finds units by their places.
+        """
+        own = [*self._k, *self._rows.carried, *self._marks[1:]]
+        joined = select(
+            *(f"b.{name}" for name in (*own, "u")),
+            "s.ceiling",
+            source=f"base AS b {'' if self._everybody else 'LEFT '}JOIN suspects AS s ON b.u = s.u",
+            where="".join(self._rows.known),
         )
-        if not self._ceiled:
-            return select(*own, *self._marks, source=source)
-        number = "h" if self._carried else self._rank.number("u")
-        source = self._rank.of(number, source, [*own, "v", "ceiling"], only="ceiling IS NOT NULL")
-        return select(*own, *self._marks, source=source, where="ceiling IS NULL OR r < abs(ceiling)")
+        within = "" if self._everybody or not self._ceiled else "ceiling IS NULL OR "
+        within += "r - abs(ceiling) < 0" if self._ceiled else ""
+        return select(*own, "CASE WHEN ceiling > 0 THEN u END AS v", source=nested(joined), where=within)
 
     def _ranked(self, source: str, columns: list[str]) -> str:
         """Columns of rows with v, and r."""
-        if self._ceiled:
+        if self._parts.keys:
             return nested(select(*columns, "r", source=source))
         return self._rank.of(self._rank.number("v"), source, columns)
 

@@ -111,6 +111,10 @@ class Dialect(ABC):
     nearest: ClassVar[str]
     """The whole number nearest to a double that is in range, halves up, as an INT: exact, without adding a half."""
 
+    nearest_to_half: ClassVar[str]
+    """The whole number nearest to half of a double whose size is below 2^62, halves up: floor(x/2 + 1/2) is
+    floor((floor(x) + 1) / 2), which takes fewer steps than `nearest`."""
+
     quotient: ClassVar[str]
     """The quotient of two wide numbers that are not negative, rounded down."""
 
@@ -122,6 +126,9 @@ class Dialect(ABC):
 
     bits: ClassVar[str] = "bit_or({0})"
     """An aggregate: all bits that are set in one of the rows."""
+
+    odd_bits: ClassVar[str] = "bit_xor({0})"
+    """An aggregate: all bits that are set in an odd number of rows."""
 
     bit_count: ClassVar[str]
     """How many bits of an INT are set."""

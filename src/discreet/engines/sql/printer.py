@@ -44,6 +44,21 @@ class Term:
     simple: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a table is read best; whatever is said here, the same rows are found.
+
+    Args:
+        is_slow: whether ids are better not computed twice, as those of a text file.
+        is_kept: whether rows that are needed twice are better kept than read again.
+        is_dense: whether the units are whole numbers close together.
+    """
+
+    is_slow: bool = False
+    is_kept: bool = False
+    is_dense: bool = False
+
+
 @dataclass
 class Printer:
     """Prints the expressions of one statement over one source.
@@ -55,7 +70,7 @@ class Printer:
         declared: the declared types.
         parameters: of the statement.
         is_finite: whether the source's numbers are known to be finite; else those that are not are NULL.
-        is_slow: whether reading the source takes longer than to keep what was read.
+        access: how the source is read best.
     """
 
     dialect: Dialect
@@ -64,7 +79,7 @@ class Printer:
     declared: Mapping[str, Type]
     parameters: dict[str, Any] = field(default_factory=dict)
     is_finite: bool = False
-    is_slow: bool = False
+    access: Access = Access()
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
     _layers: list[dict[str, str]] = field(default_factory=list)
@@ -219,6 +234,7 @@ _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
 # ----------------------------------------------------------------------------------------------------------------- grid
 
 _CLIP = "CASE WHEN {{0}} <= {low} THEN {bottom} WHEN {{0}} >= {high} THEN {top} ELSE {inside} END"
+_HALVED = 1 << 60  # the largest bound twice of which, and a little more, is a whole number of 64 bits
 _NULL_OR = "CASE WHEN {{0}} IS NULL THEN NULL ELSE {inside} END"
 
 
@@ -227,9 +243,10 @@ def grid_steps(printer: Printer, statistic: Statistic, argument: Term, kind: Typ
 
     Formal guarantee: the result equals the formula computed with rationals, for every double and every 64-bit integer.
     No number is rounded on the way except where it cannot matter: multiplying a double by a power of two is exact
-    unless it falls below the smallest double, far from the half where the result would change; and s - floor(s) is
-    exact below 1/2, and where it is rounded it stays at or above. (floor(s + 1/2) would not do: 0.5 - 2^-54 would
-    become 1.) The cases of CASE keep NULL, which LEAST and GREATEST would turn into a bound.
+    unless it falls below the smallest double, far from the half where the result would change; floor(s + 1/2) is
+    floor((floor(2s) + 1) / 2), of whole numbers; and s - floor(s), for bounds so large that 2s would not do, is exact
+    below 1/2, and where it is rounded it stays at or above. (A double plus 1/2 would not do: 0.5 - 2^-54 would become
+    1.) The cases of CASE keep NULL, which LEAST and GREATEST would turn into a bound.
     """
     form = _whole_number if kind is Type.INT else _double
     return printer.name(form(printer, statistic, printer.name(argument)))
@@ -240,8 +257,9 @@ def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
     bottom, top = _below(low), _above(high)
     ends = (printer.dialect.literal(end, Type.FLOAT) for end in (bottom, top))
     clipped = printer.fill(_clip(*ends), x)
-    scaled = printer.name(printer.apply(printer.dialect.scaled(-statistic.exponent), clipped))
-    whole = printer.fill(printer.dialect.nearest, scaled)
+    halved = max(abs(statistic.low), abs(statistic.high)) <= _HALVED
+    scaled = printer.name(printer.apply(printer.dialect.scaled(halved - statistic.exponent), clipped))
+    whole = printer.fill(printer.dialect.nearest_to_half if halved else printer.dialect.nearest, scaled)
     if (Fraction(bottom), Fraction(top)) == (low, high):
         return whole
     return printer.fill(_clip(str(statistic.low), str(statistic.high)), printer.name(whole))
@@ -309,8 +327,7 @@ class Parts:
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
     where they are not NULL (*values*), summed, or counted or summed without repetition (*distinct*, *distinct_sum*).
-    Rows are *made* if they are not simply those of a table that is read quickly: then they are worth keeping between
-    one look and the next.
+    Rows are *made* if they are not simply those of a table: then they are kept between one look and the next.
     If `heavy` is given, it is a query for units u without which nobody exceeds the limits.
     """
 
@@ -327,6 +344,16 @@ class Parts:
     def dialect(self) -> Dialect:
         """The dialect of the printer."""
         return self.printer.dialect
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether rows are kept between one look and the next."""
+        return self.made or self.printer.access.is_kept
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether units are whole numbers close together; those of rows that were joined need not be."""
+        return self.printer.access.is_dense and not self.made
 
     @property
     def k(self) -> list[str]:

@@ -14,7 +14,7 @@ from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
-from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
+from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
@@ -33,7 +33,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         terms=(("sum", grid_steps(printer, split.term, argument, split.argument.type)),),
         public_keys=reading.public_keys,
         counts_units=False,
-        made=reading.source is not None or printer.is_slow,
+        made=reading.source is not None,
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
@@ -153,8 +153,11 @@ class _Columns:
         return self.add("values", self.counted.setdefault(value, term))
 
 
+_PLAIN = Access()
+
+
 def translated(
-    reading: Reading, dialect: Dialect, tables: Mapping[str, StoredTable], *, is_slow: bool = False
+    reading: Reading, dialect: Dialect, tables: Mapping[str, StoredTable], access: Access = _PLAIN
 ) -> Statement:
     """Prints a reading that has been checked.
 
@@ -162,11 +165,11 @@ def translated(
         reading: what is asked.
         dialect: the database's.
         tables: the registered tables by name.
-        is_slow: whether reading the table takes longer than to keep what was read.
+        access: how the table is read best, if the reading is of one.
     """
     if reading.source is None:
         own = tables[reading.table]
-        printer = Printer(dialect, own.sql, own.stored, own.declared, is_slow=is_slow)
+        printer = Printer(dialect, own.sql, own.stored, own.declared, access=access)
         return statement(reading, printer)
     rows = RelationPrinter(dialect, tables)
     printer, likely = rows.printer(reading.source), heavy(rows, reading)
@@ -195,7 +198,7 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         terms=tuple(columns.terms),
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
-        made=reading.source is not None or printer.is_slow,
+        made=reading.source is not None,
         heavy=likely,
     )
     sql = _by_row(parts) if reading.bounding is None else _bounded(parts, reading.bounding).sql()
