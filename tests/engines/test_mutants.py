@@ -11,7 +11,7 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P, Salt, digest
-from discreet.engines.sql import ranks as module
+from discreet.engines.sql import group_ranks as module
 from discreet.engines.sql.contribution_bounds import ALIKE, Bounded, BoundedRows, PlacedRows
 from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.one_sort import OneSort

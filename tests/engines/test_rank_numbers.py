@@ -13,7 +13,7 @@ from discreet.engines.postgres.dialect import DIALECT as POSTGRES
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.spark.dialect import DIALECT as SPARK
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.ranks import mixed
+from discreet.engines.sql.group_ranks import mixed
 from discreet.plan.model.types import Type
 from tests.postgres_server import PostgresServer
 

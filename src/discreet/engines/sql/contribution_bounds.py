@@ -36,8 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
+from discreet.engines.sql.group_ranks import PLACES, Rank
 from discreet.engines.sql.printer import Parts, Printer, Term, nested, select
-from discreet.engines.sql.ranks import PLACES, Rank
 from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type

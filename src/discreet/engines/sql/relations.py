@@ -18,8 +18,8 @@ from typing import Any
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.group_ranks import mixed
 from discreet.engines.sql.printer import Printer, Term, grid_steps, nested, select
-from discreet.engines.sql.ranks import mixed
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
