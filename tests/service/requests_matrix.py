@@ -239,8 +239,8 @@ _NEEDED = {Kind.SELECT: Permission.ASK, Kind.EXPLAIN: Permission.PLAN}
 
 
 def wire_cells() -> Iterator[Cell]:
-    """Yields a cell for each command: settings first, since nothing is asked without them."""
-    for word in sorted(COMMANDS, key=lambda word: word != "SET"):
+    """Yields a cell for each command: settings first, without which nothing is asked, and last what resets them."""
+    for word in sorted(COMMANDS, key=lambda word: (word != "SET", word in ("RESET", "DISCARD"))):
         if word == "SELECT":
             yield Cell(front="wire", name="extended", permission=Permission.ASK, requests=[(_EXTENDED,)])
         command = COMMANDS[word]
