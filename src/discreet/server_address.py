@@ -6,10 +6,10 @@ more of it is shown than the host, the database and the table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres, without
 

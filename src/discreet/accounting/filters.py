@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ import numpy as np
 from discreet import check
 from discreet.accounting import composition, gdp, rdp, zcdp
 from discreet.accounting.composition import Terms, terms
+from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.privacy import GDP, ZCDP, ApproxDP, Loss, Neighbours, PureDP

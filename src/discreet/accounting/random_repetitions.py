@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +40,7 @@ from discreet.accounting.bounds import epsilon as epsilon_of
 from discreet.accounting.composition import Events, terms
 from discreet.accounting.numerics import safe, smallest
 from discreet.accounting.rdp import ORDERS, Renyi, compose
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.privacy import Neighbours
 

@@ -8,7 +8,6 @@ is a bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.composition import Terms, basic, terms
 from discreet.accounting.numerics import safe
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.lazy import special

@@ -6,7 +6,6 @@ Whoever knows everything but whether one unit is in the data sees one of two law
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
@@ -16,6 +15,7 @@ from discreet.accounting.bounds import epsilon as epsilon_of
 from discreet.accounting.bounds import trade_off
 from discreet.accounting.composition import Events, terms
 from discreet.accounting.numerics import argmin
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import Neighbours

@@ -20,13 +20,13 @@ p + e^epsilon p.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.lazy import special, stats

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet import accounting, check
 from discreet import statistics as st
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, special
 from discreet.noise import Bits, source_of

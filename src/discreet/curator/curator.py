@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet import check
 from discreet.curator.asking.answer import Answer
-from discreet.curator.asking.batch import BatchAsker, RequestedBatch
-from discreet.curator.asking.choices import Choices, compare, listed, terms_of
-from discreet.curator.asking.curated_frame import CuratedFrame
-from discreet.curator.asking.explanation import Explanation, explanation, with_offers
 from discreet.curator.asking.performer import PaidQuestion, Performer, WantedProfile
 from discreet.curator.asking.planner import Planner
 from discreet.curator.asking.profiler import Profiler
-from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys, Unique
@@ -28,12 +24,9 @@ from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.paid_release import Bought, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
-from discreet.curator.streams.curated_stream import CuratedStream
-from discreet.curator.streams.streams import Streams
-from discreet.curator.synthesis.synthesizer import SynthesisPrice, Synthesizer, SyntheticTable, SyntheticTables
-from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.by_source import by_source, engine_at
+from discreet.lazy import Module
 from discreet.ledger import Account, Balance, Book, Caller, Entry, Remaining, Role
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
@@ -55,6 +48,19 @@ from discreet.requests.table_requests import (
 )
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
+
+if TYPE_CHECKING:
+    from discreet.curator.asking import batch, choices, curated_frame, explanation, rehearsal
+    from discreet.curator.streams import curated_stream, streams
+    from discreet.curator.synthesis import synthesizer
+    from discreet.curator.training import trainer
+else:  # most questions need none of them
+    batch, choices = Module("discreet.curator.asking.batch"), Module("discreet.curator.asking.choices")
+    curated_frame = Module("discreet.curator.asking.curated_frame")
+    explanation, rehearsal = Module("discreet.curator.asking.explanation"), Module("discreet.curator.asking.rehearsal")
+    streams = Module("discreet.curator.streams.streams")
+    synthesizer = Module("discreet.curator.synthesis.synthesizer")
+    trainer = Module("discreet.curator.training.trainer")
 
 
 class Curator(Verbs):
@@ -93,11 +99,26 @@ class Curator(Verbs):
         self._releaser, self._replay = releaser, Replay(self._book, private=releaser.bits.private)
         self._planner = Planner(self._book, self._replay, read=self._catalog.read, salt=salt)
         self._performer = Performer(engine, releaser)
-        self._batches = BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
-        parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
-        self._trainer, self._synthesizer = Trainer(*parts, salt=salt_of), Synthesizer(*parts, salt=salt_of)
-        self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
-        self._streams = Streams(*parts, planner=self._planner)
+        self._parts = self._catalog, self._book, engine, releaser
+        self._profiler = Profiler(*self._parts, replay=self._replay, salt=self._planner.salt)
+        for name in ("_batches", "_trainer", "_synthesizer", "_streams"):  # they are made of other parts now
+            vars(self).pop(name, None)
+
+    @cached_property
+    def _batches(self) -> batch.BatchAsker:
+        return batch.BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
+
+    @cached_property
+    def _trainer(self) -> trainer.Trainer:
+        return trainer.Trainer(*self._parts, salt=self._planner.salt)
+
+    @cached_property
+    def _synthesizer(self) -> synthesizer.Synthesizer:
+        return synthesizer.Synthesizer(*self._parts, salt=self._planner.salt)
+
+    @cached_property
+    def _streams(self) -> streams.Streams:
+        return streams.Streams(*self._parts, planner=self._planner)
 
     @classmethod
     def for_tests(
@@ -125,7 +146,8 @@ class Curator(Verbs):
 
     def close(self) -> None:
         """Lets go of the ledger file and of the engine."""
-        self._streams.close()
+        if "_streams" in vars(self):
+            self._streams.close()
         self._book.close()
         self._engine.close()
 
@@ -168,35 +190,39 @@ class Curator(Verbs):
         return release_once(self._book, paid, caller, show)
 
     def _ask_many(self, request: AskMany, caller: Caller) -> list[Answer]:
-        asked = RequestedBatch(request.questions, request.epsilon, request.delta, request.limits, request.confidence)
+        asked = batch.RequestedBatch(
+            request.questions, request.epsilon, request.delta, request.limits, request.confidence
+        )
         return self._batches.ask(asked, caller)
 
-    def _explain(self, request: Explain, caller: Caller) -> Explanation:
+    def _explain(self, request: Explain, caller: Caller) -> explanation.Explanation:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         state = self._book.admit(measurement.account, caller.analyst)
         terms = self._planner.terms(measurement, request, state.budget)
         measurement = self._planner.payable(measurement, terms)
-        found = explanation(measurement, terms, self._book, state, confidence=request.confidence, rows=request.rows)
+        found = explanation.explanation(
+            measurement, terms, self._book, state, confidence=request.confidence, rows=request.rows
+        )
         who = (caller.analyst, caller.project)
-        return with_offers(found, measurement, terms, self._book, self._replay, who=who)
+        return explanation.with_offers(found, measurement, terms, self._book, self._replay, who=who)
 
     def _rehearse(self, request: Rehearse, caller: Caller) -> Answer:
         bound = self._catalog.read(request.sql, request.parameters)
-        measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=SALT)
+        measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=rehearsal.SALT)
         state = self._book.admit(measurement.account, caller.analyst)
-        result = rehearsed(measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows)
+        result = rehearsal.rehearsed(measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows)
         made_up = Answer.of(result, request.confidence, Remaining.of(state.spent, state.budget))
-        return replace(made_up, replayed=False, notes=(NOTE, *made_up.notes))
+        return replace(made_up, replayed=False, notes=(rehearsal.NOTE, *made_up.notes))
 
-    def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
+    def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> choices.Choices:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         total = self._book.admit(measurement.account, caller.analyst).budget
         delta = Terms.of(1, request.delta, total).delta
-        budgets = [terms_of(each, delta) for each in listed(request.candidates)]
+        budgets = [choices.terms_of(each, delta) for each in choices.listed(request.candidates)]
         payable = self._planner.payable(measurement, budgets[0])
-        return compare(payable, budgets, confidence=request.confidence, rows=request.rows)
+        return choices.compare(payable, budgets, confidence=request.confidence, rows=request.rows)
 
     def _profile(self, request: BuyProfile, caller: Caller) -> Profile:
         plan = self._profiler.plan(request.table, request.columns, request.by)
@@ -207,28 +233,28 @@ class Curator(Verbs):
         training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
         return self._trainer.fit(training, caller)
 
-    def _plan_fit(self, request: PlanFit, caller: Caller) -> FitPlan:
+    def _plan_fit(self, request: PlanFit, caller: Caller) -> trainer.FitPlan:
         training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
         return self._trainer.explain(training, analyst=caller.analyst, project=caller.project)
 
-    def _synthesize(self, request: Synthesize, caller: Caller) -> SyntheticTable:
+    def _synthesize(self, request: Synthesize, caller: Caller) -> synthesizer.SyntheticTable:
         who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
         return self._synthesizer.synthesize(request.table, rows=request.rows, **who, **_synthesis(request))
 
-    def _synthesize_tables(self, request: SynthesizeTables, caller: Caller) -> SyntheticTables:
+    def _synthesize_tables(self, request: SynthesizeTables, caller: Caller) -> synthesizer.SyntheticTables:
         who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
         people, events, how = request.people, request.events, _synthesis(request)
         return self._synthesizer.synthesize_tables(people, events, rows=request.rows, **who, **how)
 
-    def _plan_synthesize(self, request: PlanSynthesize, caller: Caller) -> SynthesisPrice:
+    def _plan_synthesize(self, request: PlanSynthesize, caller: Caller) -> synthesizer.SynthesisPrice:
         who = {"analyst": caller.analyst, "project": caller.project}
         return self._synthesizer.price(request.table, **who, **_synthesis(request))
 
-    def _plan_synthesize_tables(self, request: PlanSynthesizeTables, caller: Caller) -> SynthesisPrice:
+    def _plan_synthesize_tables(self, request: PlanSynthesizeTables, caller: Caller) -> synthesizer.SynthesisPrice:
         who = {"analyst": caller.analyst, "project": caller.project}
         return self._synthesizer.price(request.people, request.events, **who, **_synthesis(request))
 
-    def _stream(self, request: OpenStream, caller: Caller) -> CuratedStream:
+    def _stream(self, request: OpenStream, caller: Caller) -> curated_stream.CuratedStream:
         how = {each.name: getattr(request, each.name) for each in fields(request)}
         question = how.pop("sql")
         if question is None:
@@ -236,9 +262,9 @@ class Curator(Verbs):
             return self._streams.named(analyst=caller.analyst, **named)
         return self._streams.open(question, analyst=caller.analyst, project=caller.project, **how)
 
-    def table(self, name: str) -> CuratedFrame:
+    def table(self, name: str) -> curated_frame.CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
-        return CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
+        return curated_frame.CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.

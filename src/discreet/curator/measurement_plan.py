@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -17,6 +17,7 @@ from typing import Any
 
 from discreet.curator.catalog.declarations import SameTable, Terms, declaration
 from discreet.curator.paid_release import ChargeRequest
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
 from discreet.measurement.profile.parts import ProfilePlan

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, QueryFailed
 from discreet.ledger import Account, Book, Caller, Receipt, Remaining
 from discreet.ledger.outcomes import MOST_RUNS

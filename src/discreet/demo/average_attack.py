@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from discreet.attacks import difference
 from discreet.curator import Answer, Curator
+from discreet.dataclass import dataclass
 from discreet.demo.clinic import HIGHEST_CHARGE, RICH_PATIENT, RICH_WARD, Visit, without
 from discreet.privacy import Budget
 from discreet.sql.frame import count, mean

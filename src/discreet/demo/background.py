@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import accounting
+from discreet.dataclass import dataclass
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.privacy import events

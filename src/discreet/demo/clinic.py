@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from itertools import accumulate
 from pathlib import Path
 
+from discreet.dataclass import dataclass
 from discreet.noise import SeededBits, geometric, uniform_below
 
 PATIENTS = 4_000

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.curator import Answer, Curator
+from discreet.dataclass import dataclass
 from discreet.demo.clinic import HIGHEST_CHARGE, MOST_DAYS, MOST_VISITS, TYPES, WARDS
 from discreet.errors import DiscreetError
 from discreet.plan.model.nodes import Question

@@ -8,7 +8,6 @@ readers who have never heard of epsilon.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import attacks
+from discreet.dataclass import dataclass
 from discreet.noise import Bits, SeededBits, uniform_below
 from discreet.noise.experiment import shuffled, uniforms
 from discreet.report import page

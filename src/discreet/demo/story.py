@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from discreet.curator import Curator
+from discreet.dataclass import dataclass
 from discreet.demo import average_attack, background, terminal
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
 from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect

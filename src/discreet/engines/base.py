@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from types import TracebackType
@@ -20,6 +20,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value

@@ -37,10 +37,10 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.unit_ids import id_text
 

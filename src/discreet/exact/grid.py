@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact.rounding import root_above
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
     MIN_EMIN,
@@ -26,6 +25,8 @@ from decimal import (
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
+
+from discreet.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

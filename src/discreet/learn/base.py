@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
@@ -20,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from discreet import accounting, check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, float_above, lower
 from discreet.learn.privacy_warnings import check_labels, remember_fit

@@ -6,13 +6,13 @@ Vectors come by a public affine map; cells are equal parts of public bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.statistics.inputs import RADIUS, matrix, whole, within
 

@@ -9,13 +9,13 @@ model; cutting the features alone would.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import root_above
 from discreet.learn.features import Features

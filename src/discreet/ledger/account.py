@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.ledger.serialization import (
     at_most,

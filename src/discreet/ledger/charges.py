@@ -8,11 +8,11 @@ A charge is never given back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from discreet.accounting.filters import Rule
+from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy

@@ -15,8 +15,8 @@ back.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import SHARED, AccountState, Balance, Failures, Member, Role

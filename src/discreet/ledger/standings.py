@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Balance, Role, bounded
 from discreet.ledger.store.base import Transaction

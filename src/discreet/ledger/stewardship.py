@@ -11,9 +11,9 @@ versions tell no files, and nothing is compared until a table of theirs is prote
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy

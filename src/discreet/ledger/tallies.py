@@ -12,13 +12,14 @@ Ramdas, Rogers, Wu 2023).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 
 from discreet import check
 from discreet.accounting import filters
 from discreet.accounting.composition import terms
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger import ratios

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure
 from discreet.lazy import special

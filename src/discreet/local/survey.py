@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.local.oracles.best_oracle import KINDS, best

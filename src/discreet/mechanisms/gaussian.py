@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from discreet import accounting, check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import (

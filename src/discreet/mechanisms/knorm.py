@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +13,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real, settle
 from discreet.mechanisms.base import CONFIDENCE, HALF, Additive, exact_offsets, numeric, public_grid, reasonable_noise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Grid
 from discreet.mechanisms.base import Lattice, add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type

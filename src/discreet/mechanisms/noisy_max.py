@@ -6,11 +6,10 @@ exponential mechanism under pure differential privacy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.mechanisms.base import add
 from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, discrete_laplace, uniform_below

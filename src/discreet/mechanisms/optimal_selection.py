@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import Enclosure, Real, settle
 from discreet.mechanisms.tails import smallest_whole
 from discreet.noise import Bits, Coin, bernoulli

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import accounting, check
 from discreet.accounting.calibration import raised
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, add, numeric, reasonable_noise

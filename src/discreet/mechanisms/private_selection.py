@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid, reasonable_noise

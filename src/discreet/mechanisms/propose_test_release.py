@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, settle
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, whole_by_type

@@ -21,7 +21,6 @@ drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
@@ -29,6 +28,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.mechanisms.private_selection import choose_point
 from discreet.mechanisms.quantile_tree import QuantileTree

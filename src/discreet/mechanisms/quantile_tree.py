@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
+from discreet.dataclass import dataclass
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.ranks import FARTHEST, Aim, Contribution, Parts, Target, priced
 from discreet.privacy import events

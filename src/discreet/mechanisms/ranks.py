@@ -9,11 +9,12 @@ ranks that it claims. A point is drawn by the exponential mechanism, with a weig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from discreet.dataclass import dataclass
 from discreet.exact import Enclosure, root_below, upper
 from discreet.mechanisms.base import Law
 from discreet.privacy import Neighbours, events

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, Real, exact_value, settle, upper
 from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise

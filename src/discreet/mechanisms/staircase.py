@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
 from discreet.mechanisms.base import Lattice, add, numeric, public_grid, reasonable_noise

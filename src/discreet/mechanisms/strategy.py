@@ -8,7 +8,6 @@ of the noisy measurements afterwards, by an inverse in floats, is post-processin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import add

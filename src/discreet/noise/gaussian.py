@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, overload
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.noise.coin import LARGEST
 from discreet.noise.exponential_coin import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer

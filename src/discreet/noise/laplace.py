@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, overload
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
 from discreet.noise.coin import Coin, exponential, exponential_coin
 from discreet.noise.exponential_coin import accept_many, accept_one

@@ -8,12 +8,12 @@ rounding boundary are computed again by enclosures from the same bits, continued
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import Enclosure, Real
 from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, rounded
 from discreet.noise.rng import TURNS, Bits, endless

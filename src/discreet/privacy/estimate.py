@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from typing import Any, Self
@@ -11,6 +10,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Interval
 from discreet.privacy.events import Event

@@ -11,12 +11,12 @@ a.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, TypeVar, overload
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.hint_text import Hint

@@ -13,10 +13,11 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InvalidParameter, ServiceError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import read_error
 

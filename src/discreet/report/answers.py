@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.report.charts import Point, Spec, along_time, dots, panels
 from discreet.report.display import Number, measured, on_a_scale, plain
 from discreet.report.html import NOTHING, Html, element

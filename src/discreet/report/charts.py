@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from textwrap import wrap
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.report.display import Number
 
 Spec = dict[str, Any]

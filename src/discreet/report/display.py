@@ -10,10 +10,11 @@ import datetime as dt
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.report.html import Html, element
 
 Number = int | float

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.report import comparison_charts, page
 from discreet.report.charts import Spec
 from discreet.report.display import Display, Displayed, rate

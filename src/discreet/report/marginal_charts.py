@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.report.charts import SCHEMA, WIDTH, Spec
 
 _LINE, _PAIR = 21, 34  # pixels of a value's row, and of a pair's

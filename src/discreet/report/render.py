@@ -8,12 +8,12 @@ place for a light page and for a dark one, by a configuration that is laid under
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import MissingExtra
 from discreet.lazy import load
 from discreet.report.charts import WIDTH, Spec, fitting

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.report.charts import SCHEMA, WIDTH, Spec
 
 Moment = dt.datetime

@@ -6,9 +6,9 @@ ledger, so that the process of a service that owns it runs them without a curato
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
 from discreet.ledger import Appointment, Balance, Book, Caller, Entry, Head, Role, Share, Standing
 from discreet.privacy import Loss

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from discreet.dataclass import dataclass
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Limits

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
 from discreet.requests.argument_kinds import Arg, Kind, read_argument, write_argument

@@ -7,12 +7,12 @@ are first needed: handlers and documents are in rooms above this one, and a list
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
+from discreet.dataclass import dataclass
 from discreet.requests import FACES
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from discreet.dataclass import dataclass
 from discreet.errors import NotPermitted
 from discreet.requests.verb_table import Permission
 

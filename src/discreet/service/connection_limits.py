@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.service.caller import Caller
 from discreet.service.identity.rate_limits import network
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, Protocol
 
+from discreet.dataclass import dataclass
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.service.caller import Caller, Permission
 

@@ -8,7 +8,7 @@ import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from discreet.curator.config.enrolment import declared_book
 from discreet.curator.config.toml_file import load
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
 from discreet.service.acts import Acts, recorder

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -18,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.postgres_names import called, type_name
 

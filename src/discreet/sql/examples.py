@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
+from discreet.dataclass import dataclass
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Literal

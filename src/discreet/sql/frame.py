@@ -6,13 +6,14 @@ Texts are expressions of SQL and pass the gates that a whole question passes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Self
 
 from sqlglot import exp
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Question

@@ -5,8 +5,7 @@ How each is read stands in `sql.functions`; all other functions are records of `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.functions import FUNCTIONS, Function
 from discreet.plan.expressions.shorthands import SHORTHANDS, Shorthand
 

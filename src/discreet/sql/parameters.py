@@ -10,7 +10,6 @@ import datetime as dt
 import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import singledispatch
 from typing import Any
@@ -20,6 +19,7 @@ from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 Parameters = Sequence[object] | Mapping[str, object] | None

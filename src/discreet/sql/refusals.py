@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 import sqlglot
@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.examples import DIALECT, Examples, filled, mentioned

@@ -6,10 +6,10 @@ Nothing here knows whether a text is accepted: whoever proposes one reads and pl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.examples import DIALECT
 from discreet.sql.refusals import Source

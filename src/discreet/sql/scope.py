@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import reduce
@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import Aggregation, aggregation
 from discreet.measurement.releases.candidates import MOST_CANDIDATES, MOST_LISTED, candidates_of
 from discreet.measurement.releases.grids import multipliable

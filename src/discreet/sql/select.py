@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
 from discreet.plan.model.nodes import Column, Question
 from discreet.plan.model.schema import TableSchema

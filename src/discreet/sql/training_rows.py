@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.plan.analysis.relation_schema import is_part_of_id, owns
 from discreet.plan.model.nodes import Column, Relation

@@ -7,7 +7,6 @@ product, whose bits could depend on other rows, ever decides what a row contribu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, InvalidValue
 from discreet.exact import Grid
 from discreet.privacy import Neighbours

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from discreet import accounting, check
 from discreet.accounting.calibration import raised
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Interval, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism

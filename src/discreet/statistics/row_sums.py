@@ -9,7 +9,6 @@ are there; a residual r, in units of 2^-10, is looked up in a public table; and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.lazy import special

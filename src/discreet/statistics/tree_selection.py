@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, upper
 from discreet.mechanisms import Mechanism

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -22,6 +21,7 @@ from operator import mul
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation
 

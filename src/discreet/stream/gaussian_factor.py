@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.mechanisms import Gaussian

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.mechanisms.sums import laplace_logs, laplace_tilts, tilted_reach
 from discreet.noise import Bits
 from discreet.noise.drawn_ahead import DiscreteLaplaces

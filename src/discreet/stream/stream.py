@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue, StreamError
 from discreet.exact import Grid
 from discreet.mechanisms.base import numeric, on_grid, public_grid, whole_by_type

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.mechanisms.strategy import inverse_series, power_series
 from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation, earliest_move

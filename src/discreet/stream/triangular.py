@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.lazy import linalg

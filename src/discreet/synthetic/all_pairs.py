@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
 from discreet import accounting, check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Event
 from discreet.progress import stage

@@ -6,12 +6,12 @@ import datetime as dt
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.model import unit_ids
 from discreet.synthetic.inference.factors import Attributes, Sizes

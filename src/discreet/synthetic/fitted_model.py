@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.noise import Bits, SeededBits, source_of

@@ -9,7 +9,6 @@ delta, in equal parts, and the rest pays for the model: basic composition, whose
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits

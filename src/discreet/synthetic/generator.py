@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.exact import root_below
 from discreet.noise import Bits

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import accounting
+from discreet.dataclass import dataclass
 from discreet.privacy.events import Event
 from discreet.progress import stage
 from discreet.synthetic.coded_rows import CodedRows, checked_shape

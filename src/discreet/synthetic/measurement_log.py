@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from discreet import check
 from discreet.accounting.zcdp import rho_for, zcdp
+from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter
 from discreet.exact import float_below, root_above, root_below
 from discreet.mechanisms import Exponential, Gaussian

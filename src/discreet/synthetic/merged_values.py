@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.coded_rows import Integers
 from discreet.synthetic.domain import Domain

@@ -18,10 +18,10 @@ is at p - e = (y - e) e / (e + R), which is v / (v + w) of y - e for R = e w / v
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.synthetic.inference.factors import Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal
 

@@ -12,12 +12,12 @@ measurements are combinations of queries, so that rounding them to a grid leaves
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import Grid
 from discreet.lazy import linalg, optimize
 from discreet.mechanisms.optimal_gram import PRECISION, optimal_gram

@@ -15,13 +15,13 @@ row was left out; then it is added or removed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import add

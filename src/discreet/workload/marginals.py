@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of

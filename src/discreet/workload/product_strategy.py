@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import Grid
 from discreet.mechanisms.strategy import LARGEST_ENTRY, ONE_CELL, Contribution, IntegerStrategy, whole_counts
 from discreet.privacy import Neighbours

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.optimal_gram import MOST_CELLS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.privacy import Estimate
 from discreet.report.display import Display, Displayed
 from discreet.workload.product_strategy import ProductStrategy

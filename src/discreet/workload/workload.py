@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.gaussian import Gaussian

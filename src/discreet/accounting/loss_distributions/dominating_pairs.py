@@ -6,7 +6,6 @@ Discrete laws stand against their own shifts, with exact losses and masses on th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 
@@ -22,6 +21,7 @@ from discreet.accounting.loss_distributions.pairs import (
     Pair,
     SampledPair,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.lazy import special

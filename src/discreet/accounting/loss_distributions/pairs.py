@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.numerics import SLACK, safe
+from discreet.dataclass import dataclass
 from discreet.lazy import special
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ people for whom it is right can be compared between all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import ceiling, compared
 from discreet.attacks.linkage.tables import AS_IT_IS, Codes, Columns, Form, joined, k_anonymised, numbered, stacked
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

@@ -6,7 +6,7 @@ Two holders publish, each about its own people, of whom some are in both; guesse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ from discreet.attacks.linkage.tables import (
     listed,
     numbered,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

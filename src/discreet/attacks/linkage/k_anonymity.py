@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
 from discreet.attacks.linkage.tables import Column, chosen, columns_of, joined, listed, numbered
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.linkage.tables import chosen, columns_of
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec

@@ -8,7 +8,6 @@ each person, and the attacker, who knows a few of everybody's ratings, says who 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +28,7 @@ from discreet.attacks.linkage.ratings import (
     score,
 )
 from discreet.attacks.linkage.tables import Codes
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

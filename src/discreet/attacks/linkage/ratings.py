@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.linkage.tables import Codes, Column, Columns, chosen, columns_of
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from discreet.attacks.linkage.tables import (
     numbered,
     stacked,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts

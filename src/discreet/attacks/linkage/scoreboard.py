@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.presence import Matches, compare, matched
 from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, sampled_ratings, smoothed
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report import comparison_charts

@@ -13,7 +13,6 @@ import gzip
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
 from discreet.attacks.linkage.tables import Codes, chosen, columns_of, forms, joined, numbered
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts

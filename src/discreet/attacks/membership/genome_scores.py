@@ -6,13 +6,13 @@ Genotypes count the copies of one allele: 0, 1 or 2 (`ploidy=2`), or 0 and 1 for
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.attacks.membership.score_threshold import ENOUGH, Floats, people
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import accounting, check
 from discreet.attacks.attack import ceiling
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.noise import Bits

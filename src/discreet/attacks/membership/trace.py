@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ from discreet.attacks.membership.score_threshold import (
     power,
     split,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, root_above
 from discreet.mechanisms import Gaussian, Laplace

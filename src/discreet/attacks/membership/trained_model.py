@@ -6,7 +6,7 @@ Shadow models, copies of an estimator trained on random halves, show how members
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet import accounting, check
 from discreet.attacks.attack import beside, compared, posterior
 from discreet.attacks.membership.score_threshold import threshold_of
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.noise import Bits, source_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from discreet.attacks.reconstruction.subset_counts import (
     random_subsets,
     secret_bits,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.lazy import linalg

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside, compared, right_guess_gaussian
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian

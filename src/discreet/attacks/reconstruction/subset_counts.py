@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import right_guess, right_guess_gaussian
 from discreet.curator import Curator
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace

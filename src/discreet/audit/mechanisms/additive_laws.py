@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, exact_value
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, ProposeTestRelease, Staircase

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from discreet.audit.mechanisms import additive_laws, selection_laws
 from discreet.audit.mechanisms.additive_laws import Ends, Recipe
 from discreet.audit.mechanisms.finding import claim_of
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below, settle
 from discreet.mechanisms import Mechanism

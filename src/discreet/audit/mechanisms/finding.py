@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from discreet import accounting, check
 from discreet.accounting import gdp
 from discreet.accounting.composition import basic, exact_delta, terms
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
 from discreet.mechanisms import Mechanism

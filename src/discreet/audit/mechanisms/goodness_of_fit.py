@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.report.display import Display, Displayed

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.mechanisms.output_features import Column
+from discreet.dataclass import dataclass
 
 Columns = Mapping[str, Column]
 Mask = NDArray[np.bool_]

@@ -11,13 +11,14 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discreet.dataclass import dataclass
 
 Column = NDArray[Any]
 """Floats with NaN where an output has no such number, or texts with "" where it has no such text."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
 from discreet.audit.queries.verdicts import Violation
+from discreet.dataclass import dataclass
 from discreet.errors import MissingExtra
 from discreet.privacy import Neighbours
 from discreet.report import page

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import NoiseSize, Violation
 from discreet.curator import Curator
 from discreet.curator.observation import engine_of, observed, training_of
+from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.releaser import Releaser

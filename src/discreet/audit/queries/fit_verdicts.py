@@ -8,7 +8,7 @@ rate times the range of the changes of scores for choices. Adaptive releases add
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import singledispatch
 from importlib import import_module
@@ -22,6 +22,7 @@ from discreet.audit.queries.recorder import Seen
 from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.verdicts import Fault, NoiseSize, same_course, short
 from discreet.curator.paid_release import costs_no_more
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.exact import root_above, root_below
 from discreet.ledger import Account

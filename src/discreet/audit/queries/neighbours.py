@@ -6,7 +6,6 @@ Whoever is added comes into all tables of an account at once, with keys that lea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
@@ -20,6 +19,7 @@ from discreet.audit.queries.units import (
     invented_units,
     spelled,
 )
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.copies import Copy
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled

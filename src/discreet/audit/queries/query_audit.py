@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +41,7 @@ from discreet.curator import Curator
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.observation import engine_of, tables_read
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
 from discreet.measurement.releases.additive import Measure

@@ -7,7 +7,7 @@ outputs are frozen to the recorded ones, so that whatever still differs in the a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Rele
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.observation import bits_of, observed
+from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers, Measure

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw

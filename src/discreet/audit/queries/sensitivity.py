@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.recorder import Noise
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Weighed, allowance, law_of
+from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection

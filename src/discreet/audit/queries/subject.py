@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from discreet.audit.queries.units import UnitRows, by_account, unit_name
 from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
 from discreet.curator.observation import check_observable, is_in_memory, schemas_of
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.noise import Bits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
@@ -17,6 +17,7 @@ from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Rele
 from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.paid_release import costs_no_more
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.ledger import Account
 from discreet.measurement.program.program import Program

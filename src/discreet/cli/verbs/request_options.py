@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from inspect import Parameter
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from discreet import check
 from discreet.cli.output import COMMAND_LINE
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.result_documents import write_amount

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from discreet.cli.output import Csv, Form, Json, form, print_json, stages, with_
 from discreet.cli.verbs.request_options import option_names, options, read_options
 from discreet.curator.curator import Curator
 from discreet.curator.paid_release import USED_UP
+from discreet.dataclass import dataclass
 from discreet.ledger import OWNER, Caller
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram
 from discreet.curator.paid_release import NOTHING, Bought, ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.ledger import Book, Caller
 from discreet.measurement.probes.probes import Fact

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -28,6 +28,7 @@ from discreet.curator.measurement_plan import MeasurementPlan, promised, replay_
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.replay.derivation import Derived, cube_of, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.exact import float_below
 from discreet.measurement.probes.probes import SHARE, Probe, described

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from discreet.accounting import Risk, risk
 from discreet.curator.asking.explanation import ROWS, errors, forecast
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose
 from discreet.mechanisms.base import CONFIDENCE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.explanation import Explanation
 from discreet.curator.asking.planner import RequestedLimits
+from discreet.dataclass import dataclass
 from discreet.ledger import OWNER
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Value

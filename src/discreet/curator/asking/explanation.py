@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.curator.replay.replay import Replay
+from discreet.dataclass import dataclass
 from discreet.ledger import Book, Remaining
 from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices

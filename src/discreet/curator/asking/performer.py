@@ -7,7 +7,7 @@ earlier stages released.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram, o
 from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run
 from discreet.curator.replay.replay import Replay
 from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, written
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.ledger.serialization import read_header
 from discreet.measurement.probes.probes import Fact, Facts, Probe

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -15,6 +15,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.replay.replay import Replay, profile_key
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.ledger import Book, Caller

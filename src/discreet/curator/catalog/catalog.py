@@ -8,13 +8,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from discreet import check
 from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare
 from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_schema
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
+from discreet.dataclass import dataclass
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
 from discreet.engines.folders.folder import Folder

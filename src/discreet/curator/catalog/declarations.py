@@ -10,7 +10,6 @@ import datetime as dt
 import json
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from discreet import check
 from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
 from discreet.curator.catalog.unit_of_privacy import owner as owner_of
+from discreet.dataclass import dataclass
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.analysis.relation_schema import called, part_link, unit_column
 from discreet.plan.model.nodes import UNIT

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.config.enrolment import enrol, naming
 from discreet.curator.config.toml_file import Config
+from discreet.dataclass import dataclass
 from discreet.engines.by_source import by_source, engine_at
 from discreet.errors import LedgerMissing
 from discreet.ledger import Book, is_there

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +16,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.catalog.unit_of_privacy import target_of
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres, without
 from discreet.privacy import Budget, Loss

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import Rebuild, SettledProgram
+from discreet.dataclass import dataclass
 from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import Released

@@ -7,7 +7,6 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -18,6 +17,7 @@ from discreet import accounting, check
 from discreet.curator.asking.answer import Answer, columns, records
 from discreet.curator.streams.release_step import release_step
 from discreet.curator.streams.stream_plan import StreamPlan
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, StreamError
 from discreet.ledger import Book, Receipt, Remaining
 from discreet.measurement.program.execution import Reader

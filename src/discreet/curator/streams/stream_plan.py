@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from typing import Literal as Choice
@@ -15,6 +15,7 @@ from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.dataclass import dataclass
 from discreet.engines.row_choice import normalised
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import root_above

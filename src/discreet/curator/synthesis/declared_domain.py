@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn
 
 from discreet import check
 from discreet.curator.training.features import Number, OneHot, number_of
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Expression, Literal, Value

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
 from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.synthesis.synthesis_plan import SynthesisPlan, unit_names
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.execution import Reader, nobodys
 from discreet.measurement.releases.releaser import Releaser

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
 from discreet.curator.synthesis.synthetic_table import MOST_KEPT, plain_values, read_values, write_text
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, pa
 from discreet.ledger import Remaining

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from hashlib import sha256
 from typing import Any
 
@@ -25,6 +25,7 @@ from discreet.curator.synthesis.declared_domain import (
     given_domains,
     whole_domain,
 )
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.measurement.probes.probes import read_by

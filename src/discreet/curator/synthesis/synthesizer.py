@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables, most_people
 from discreet.curator.synthesis.synthetic_table import KeptTable, SyntheticTable, checked_rows, most_rows
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load, pa
 from discreet.ledger import OWNER, Book, Caller

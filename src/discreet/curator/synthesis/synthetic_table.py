@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.ledger import Remaining

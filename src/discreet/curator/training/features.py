@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import count
 from typing import Any, NoReturn, Protocol
@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.engines.folders.folder import Folder
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline as PlainPipeline
 
 from discreet.curator.training.features import LONGEST_LABEL, Feature, Floats, Number, OneHot, feature_of
+from discreet.dataclass import dataclass
 from discreet.lazy import load
 from discreet.learn import GridSearchCV, Learner, Pipeline, PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
 from discreet.learn.pipelines.pipeline import reads_columns

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.explanation import caps
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.paid_release import Bought, ChargeRequest, Kept, Outcome, Run, release_once
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.lazy import load
 from discreet.ledger import Book, Caller

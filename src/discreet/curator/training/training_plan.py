@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +19,7 @@ from discreet.curator.catalog.declarations import declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.training.features import Feature, FileNumbers, Labels, Number, Target
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.persistence.store import from_json, read_parameters, to_json

@@ -14,12 +14,12 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import count, islice
 from pathlib import Path
 
 from discreet.check import steers
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 PACKED = ".gz"  # after the suffix of a text file

@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import duckdb
 
+from discreet.dataclass import dataclass
 from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.engines.base import text_of
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.csv_header import PACKED, first_record, read_header, split_header

@@ -12,12 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of

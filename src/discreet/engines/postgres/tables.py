@@ -7,9 +7,9 @@ values its expressions fail; the same is true of foreign tables, and of rows tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.doubles import DOUBLE
 from discreet.errors import InvalidParameter

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.session import new_name
 from discreet.errors import InvalidParameter

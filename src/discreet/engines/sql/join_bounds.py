@@ -8,8 +8,8 @@ as they come, once; only the others' are kept and chosen from.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.engines.sql.contribution_bounds import unit_of
 from discreet.engines.sql.printer import nested, select
 from discreet.engines.sql.relations import RelationPrinter

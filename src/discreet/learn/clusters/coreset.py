@@ -8,12 +8,12 @@ leaves become points. Wherever rows meet a hyperplane, both are exact integers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.learn.moments import ColumnMoments, release_columns
 from discreet.mechanisms import Gaussian

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, partial
 from typing import Any, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from threadpoolctl import ThreadpoolController
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.learn.linear.placed_rows import CLIP, PlacedRows, WeightsBudget
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.noise import Bits

@@ -13,7 +13,6 @@ perturbation, Iyengar et al. 2019).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.accounting import gaussian_sigma
 from discreet.accounting.objective_perturbation import left_over, logistic_spread, objective_sigma, pure_regularisation
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.learn.linear.loss_functions import TOLERANCE, Loss, Objective

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.row_summary import EntrySquares, Place
 from discreet.learn.linear.vector_noise import VectorNoise

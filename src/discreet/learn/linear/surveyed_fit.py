@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.learn.features import Features
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.placed_rows import CLIP, PlacedRows, WeightsBudget

@@ -14,13 +14,13 @@ Floats find another point than v*, within a distance that is known for certain; 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.objective_perturbation import left_over, pure_regularisation
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.lazy import sparse

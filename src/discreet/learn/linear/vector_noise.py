@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.mechanisms import Gaussian, KNorm
 from discreet.privacy import events
 from discreet.statistics.budget_split import Spending

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline as PlainPipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.clusters.kmeans import KMeans

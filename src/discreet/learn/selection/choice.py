@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.learn.pipelines.pipeline import Pipeline
 from discreet.learn.pipelines.tables import count_rows, taken

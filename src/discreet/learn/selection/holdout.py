@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet import accounting, check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InsufficientBudget, InvalidParameter
 from discreet.exact import float_above
 from discreet.learn.base import bits_of

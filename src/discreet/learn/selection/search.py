@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.accounting.random_repetitions import Tries
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
 from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent

@@ -6,7 +6,6 @@ Probabilities come from whole scores by table and integer division: no bit of a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.learn.base import ClassPlan, read_rows
 from discreet.learn.features import Cells, Integers

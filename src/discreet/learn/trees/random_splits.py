@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.learn.base import ClassPlan, ProbabilityClassifier, read_rows
 from discreet.learn.features import Integers
 from discreet.learn.trees.cell_classifier import CellClassifier

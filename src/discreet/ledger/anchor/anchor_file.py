@@ -21,9 +21,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import GENESIS, Head, digest

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Member

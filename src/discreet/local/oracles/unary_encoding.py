@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
 from discreet.local.oracles.bit_rows import chunks, column_sums, packed, row_bytes, well_formed
 from discreet.local.oracles.domain import Domain, Ints, Value

@@ -7,8 +7,8 @@ each names its *needs*, equal needs are served once, and from what was released 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.hint_text import Hint
 from discreet.measurement.intervals.estimators import Estimator

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import Total

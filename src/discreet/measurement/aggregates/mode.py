@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.intervals.estimators import Estimator

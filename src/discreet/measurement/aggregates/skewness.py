@@ -8,11 +8,11 @@ How far one row moves the sums of powers that it needs is argued in `releases.mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.aggregates.variance import Variance, variance_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, product, quotient

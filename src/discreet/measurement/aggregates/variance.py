@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates.base import Aggregation, argument_of
 from discreet.measurement.aggregates.mean import mean_of
 from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, squares

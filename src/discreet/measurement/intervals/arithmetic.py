@@ -7,12 +7,12 @@ for the whole of it, and then interval arithmetic holds what is computed from th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.plan.post.outputs import Noisy
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
+from discreet.dataclass import dataclass
 from discreet.measurement.probes.magnitudes import bucket_of, buckets, edge, fallback, range_of, widest
 from discreet.measurement.program.execution import Released, answerable
 from discreet.measurement.program.program import Program, choose

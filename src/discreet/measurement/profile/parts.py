@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from discreet.dataclass import dataclass
 from discreet.measurement.probes.magnitudes import bucket_of, edge
 from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, described, read_by
 from discreet.measurement.program.execution import answerable

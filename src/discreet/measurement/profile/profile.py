@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.measurement.profile.parts import BUCKETS, EXCESS, IDS, PEOPLE, ROWS, ProfilePlan
 from discreet.measurement.profile.sizes import ZERO, Figure, Sizes, share
 from discreet.measurement.program.execution import Released

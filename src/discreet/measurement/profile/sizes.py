@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from discreet.dataclass import dataclass
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.probes.probes import MISTAKE
 from discreet.measurement.profile.parts import BUCKETS, EXCESS, PEOPLE, width

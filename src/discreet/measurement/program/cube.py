@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.measurement.intervals.noise import Draw, Noise
 from discreet.measurement.releases.additive import Integers
 from discreet.mechanisms.base import Law

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from discreet.accounting.zcdp import rho_for
+from discreet.dataclass import dataclass
 from discreet.exact import float_below
 from discreet.measurement.aggregates import estimators, needs
 from discreet.measurement.intervals.estimators import Estimator

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation

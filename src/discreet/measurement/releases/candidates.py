@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law

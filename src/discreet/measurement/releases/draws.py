@@ -6,12 +6,13 @@ A draw knows what it reads, what it costs and how it is released; what an aggreg
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol, Self
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw, Candidates, checked_candidates
 from discreet.measurement.releases.needs import Frequent, Need, Rank

@@ -8,9 +8,10 @@ public, and counted in its interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import Grid
 from discreet.plan.analysis.value_bounds import bounds, is_whole

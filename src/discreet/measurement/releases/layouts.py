@@ -8,9 +8,10 @@ Gaussian noise and for many.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Form, Linear
 from discreet.measurement.releases.grids import Steps, bounded_steps
 from discreet.measurement.releases.moments import (

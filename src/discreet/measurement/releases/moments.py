@@ -17,10 +17,11 @@ diagonal, in any weighted norm, than such a row.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.measurement.releases.additive import Form, Linear
 from discreet.measurement.releases.grids import Steps

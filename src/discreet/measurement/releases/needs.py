@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.nodes import Expression
 
 

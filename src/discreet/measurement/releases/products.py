@@ -8,10 +8,11 @@ the box of all ends has no longer diagonal, in any weighted norm, than such a ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+from discreet.dataclass import dataclass
 from discreet.measurement.releases.additive import Form, Linear
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.moments import PowerSums, clipped_sum, half_square, square_sum

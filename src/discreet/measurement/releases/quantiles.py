@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Self
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.grids import CLIPPED, Steps

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS, Steps
 from discreet.plan.expressions.calls import call

@@ -26,9 +26,10 @@ has no pair, and takes no place where it would stay for nothing. Rows stay by ra
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatchmethod
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.analysis.relation_schema import Schemas, called
 from discreet.plan.expressions.calls import call

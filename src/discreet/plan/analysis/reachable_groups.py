@@ -15,11 +15,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW

@@ -58,11 +58,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Self
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 

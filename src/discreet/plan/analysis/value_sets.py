@@ -10,10 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, reduce, singledispatch
 from itertools import product
 
+from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_bounds import applied, span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 
 End = Fraction | float

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Literal as Choice
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.types import Type
 
 Value = int | float | str | bool | dt.date | dt.datetime | None

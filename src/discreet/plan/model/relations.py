@@ -10,8 +10,9 @@ Columns are called by names of our own choice; `UNIT` is the id of whose row it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
     UNIT,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Protocol
 
+from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span

@@ -9,10 +9,11 @@ uncertain group: it is not shown and widens intervals.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import singledispatch
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Column, Expression, Step
 from discreet.plan.model.types import Type

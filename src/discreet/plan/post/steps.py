@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from typing import Literal as Choice
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
     Aggregate,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, total_ordering
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
 from discreet.plan.model.nodes import Literal, Order
 from discreet.plan.post.outputs import Cell, Measured, Noisy, as_noisy, span_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ from discreet.accounting import Risk
 from discreet.curator.asking.answer import columns
 from discreet.curator.asking.choices import Choice, Choices
 from discreet.curator.asking.explanation import Explanation
+from discreet.dataclass import dataclass
 from discreet.measurement.profile.profile import CONFIDENCE, QUANTILES, Profile
 from discreet.measurement.profile.sizes import Figure
 from discreet.plan.model.schema import Limits

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property
@@ -22,6 +22,7 @@ from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, Generic, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.ledger import Remaining
 from discreet.ledger.serialization import read_loss, write_loss

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.csv_header import opened
 
 _AT_ONCE = 1 << 20

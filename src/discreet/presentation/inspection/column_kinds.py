@@ -7,7 +7,8 @@ the width. They come from general knowledge of the kind and never from a file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from discreet.dataclass import dataclass
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 

@@ -6,8 +6,7 @@ those of the column's kind, from its name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import Form, Mend
 from discreet.engines.duckdb.file_content import ColumnForms
 from discreet.plan.model.types import Type

@@ -6,11 +6,11 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.curator.config.enrolment import toml_key
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.presentation.inspection.file_check import FileCheck
 from discreet.presentation.inspection.proposed_config import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.dataclass import dataclass
 from discreet.engines.duckdb.cell_forms import Form
 from discreet.engines.duckdb.csv_header import read_header
 from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit

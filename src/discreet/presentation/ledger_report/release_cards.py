@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.dataclass import dataclass
 from discreet.ledger import Book
 from discreet.presentation.ledger_report.released_numbers import CONFIDENCE, released_numbers
 from discreet.presentation.ledger_view.ledger_history import ChargeView, LedgerHistory

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerTampered
 from discreet.ledger import Book, Head
 from discreet.presentation.ledger_report.release_cards import stored_releases

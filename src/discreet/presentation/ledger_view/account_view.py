@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from discreet.dataclass import dataclass
 from discreet.ledger import Balance, Share, Standing
 from discreet.ledger.account import bounded
 from discreet.presentation.ledger_view.budget_use import Spending, steps_left

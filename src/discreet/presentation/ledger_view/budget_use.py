@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from discreet.dataclass import dataclass
 from discreet.ledger.serialization import NAMES
 from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
 from discreet.privacy import Loss

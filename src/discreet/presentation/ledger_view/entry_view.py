@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.ledger import Entry
 from discreet.ledger.redeclaration import attached
 from discreet.ledger.serialization import read_loss

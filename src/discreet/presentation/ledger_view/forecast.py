@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+
+from discreet.dataclass import dataclass
 
 SHORTEST = dt.timedelta(days=1)
 """From the first charge of a period on; before that, a pace says nothing."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.ledger import Book, Entry
 from discreet.ledger.changes import makes_anchor_again
 from discreet.ledger.serialization import parsed, read_loss, read_unit

@@ -7,12 +7,12 @@ others are known by the inequality they satisfy: the law of their output may be 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
 from discreet import check
 from discreet.check import Number, assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.privacy.amounts import below_one, repetitions
 

@@ -7,11 +7,11 @@ Whoever acts has the permission of the verb before it is done (see `Acts.perform
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
+from discreet.dataclass import dataclass
 from discreet.presentation.documents.result_documents import DocumentForm, types_of
 from discreet.requests.argument_kinds import Arg, Kind
 from discreet.requests.request import Request, arguments

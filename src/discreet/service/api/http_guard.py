@@ -15,13 +15,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, TooManyRequests
 from discreet.noise.tokens import token
 from discreet.service.api.http_responses import error_response, refusal

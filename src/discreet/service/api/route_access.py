@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Header
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError, NotAuthenticated, UnknownTable
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name

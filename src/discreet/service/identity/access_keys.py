@@ -11,10 +11,10 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.ledger.serialization import name as checked_name
 from discreet.noise.tokens import token
 from discreet.service.caller import Caller, ServiceRole

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hmac
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from discreet.dataclass import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 from discreet.service.caller import Caller, ServiceRole

@@ -21,7 +21,6 @@ import urllib.error
 import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable
 from discreet.noise.tokens import token
 from discreet.service.caller import ServiceRole

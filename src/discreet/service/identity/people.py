@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import unicodedata
-from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import name as checked_name

@@ -12,9 +12,9 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from discreet.dataclass import dataclass
 from discreet.errors import TooManyRequests
 from discreet.service.caller import Caller
 from discreet.service.identity.access_keys import lineage

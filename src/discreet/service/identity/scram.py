@@ -18,9 +18,9 @@ import binascii
 import hmac
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import pbkdf2_hmac, sha256
 
+from discreet.dataclass import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 

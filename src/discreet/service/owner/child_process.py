@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from discreet.dataclass import dataclass
 from discreet.errors import ServiceUnavailable
 from discreet.service.worker.messages import PID
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, ServiceUnavailable
 from discreet.presentation.documents.error_documents import error_document
 from discreet.service.caller import Caller

@@ -13,10 +13,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.curator.config.toml_file import load
+from discreet.dataclass import dataclass
 from discreet.errors import (
     DiscreetError,
     InternalError,

@@ -6,9 +6,10 @@ import asyncio
 import socket
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError
 from discreet.presentation.documents.error_documents import error_document, read_error
 from discreet.service.desk import Document

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
+from discreet.dataclass import dataclass
 from discreet.measurement.program.execution import TOTAL
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.presentation.documents.plan_documents import CHOICES

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, ServiceUnavailable
 from discreet.noise.tokens import token
 from discreet.service.settings import Settings

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from starlette.datastructures import ImmutableMultiDict
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, explained
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.message import Message
 from typing import Any
 
@@ -12,6 +12,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from starlette.requests import ClientDisconnect, Request
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 MOST_FIELD = 10_000  # bytes of a field that is no file, and of all headers of a part

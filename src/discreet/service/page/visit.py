@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from inspect import iscoroutinefunction
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote
@@ -20,6 +20,7 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, TooManyRequests
 from discreet.requests.request import Request as Asked
 from discreet.requests.verb_table import Queue, Verb

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partialmethod
 from typing import NamedTuple
 
+from discreet.dataclass import dataclass
 from discreet.service.wire.value_formats import SIZES
 
 LONGEST = 1 << 20

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.requests.question_requests import Explain
 from discreet.service.caller import Caller, Permission

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 import struct
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, NotAuthenticated
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.identity.scram import MECHANISM, Exchange

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import cast
 
+from discreet.dataclass import dataclass
 from discreet.service.wire.protocol_messages import WireError
 
 MOST_STATEMENTS = 20

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire import value_formats

@@ -6,13 +6,14 @@ SQL and the fluent front both end here, so equal questions are equal objects.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import accumulate
 from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.group_keys import from_whole, whole_key
 from discreet.plan.analysis.key_dependencies import told_by_public

@@ -13,10 +13,10 @@ such a row if the smallest value inside is one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import (
     UNIT,

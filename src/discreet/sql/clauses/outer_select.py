@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Column, Expression, Order, Output, Question, Step, columns, substitute
 from discreet.plan.model.types import Type

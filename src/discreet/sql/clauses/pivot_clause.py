@@ -10,11 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.model.nodes import Value
 from discreet.sql.clauses.from_clause import From

@@ -7,7 +7,7 @@ each share. GROUP BY lists keys, ALL of them, or with ROLLUP, CUBE and GROUPING 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import singledispatch
 from itertools import chain, combinations, product
@@ -15,6 +15,7 @@ from itertools import chain, combinations, product
 from sqlglot import exp
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Output, Question, WindowKind
 from discreet.plan.post.steps import AttachQuestion

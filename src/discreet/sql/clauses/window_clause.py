@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.measurement.releases.grids import Steps
 from discreet.plan.analysis.key_dependencies import Decide, decided
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id

@@ -7,10 +7,10 @@ never a value of its own.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type

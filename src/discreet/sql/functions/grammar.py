@@ -8,11 +8,11 @@ one, and importing the package fills the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.calls import Mismatch
 from discreet.plan.model.nodes import Expression, fits
 from discreet.sql.refusals import REFUSALS, UNKNOWN_WORD

@@ -6,13 +6,13 @@ Two points on both sides, its *fences*, hold a quantile of the population betwee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian, Laplace, Quantile

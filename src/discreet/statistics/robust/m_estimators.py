@@ -5,7 +5,7 @@ A run is planned from public facts before it starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.mechanisms import Gaussian, Laplace, Quantile

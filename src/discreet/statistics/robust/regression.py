@@ -6,7 +6,6 @@ What a row contributes, its residual, its weight in a step and its slope, comes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian, KNorm, Laplace, Quantile

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, upper
 from discreet.lazy import optimize

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.mechanisms import Quantile
 from discreet.noise import Bits, source_of, uniform_below

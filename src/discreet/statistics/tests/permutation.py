@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, lower
 from discreet.noise import Bits, discrete_laplace, source_of

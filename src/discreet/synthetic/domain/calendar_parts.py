@@ -5,7 +5,6 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.domain.column_domains import MOST_VALUES, Codes, ColumnDomain, Floats, day_of
 

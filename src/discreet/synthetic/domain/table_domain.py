@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.noise import Bits

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.calibrated_tree import Calibrated
 from discreet.synthetic.inference.clique_plans import CliquePlan, clique_plan, summed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.clique_plans import reduction
 from discreet.synthetic.inference.factors import Attributes, Sizes, Table, cells

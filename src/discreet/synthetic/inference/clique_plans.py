@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.synthetic.inference.factors import Attributes, Sizes, Table, cells, shape_within
 
 _FEW = 8  # columns that are added one by one: a reduction of so short an axis is slow

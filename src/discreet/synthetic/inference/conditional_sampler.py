@@ -10,10 +10,10 @@ agree on all evidence below a clique share one W.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.noise import Bits
 from discreet.synthetic.inference.calibrated_tree import Calibrated, conditional_table
 from discreet.synthetic.inference.factors import Attributes, Table, cells

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.synthetic.inference.factors import Table
 
 _ARMIJO = 1e-4

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 import numpy as np
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.calibrated_tree import Calibrated

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.factors import Attributes, Sizes, cells
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from discreet import check
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.coded_rows import CodedRows, Integers, id_text, places_within_limit
 from discreet.synthetic.domain import ColumnDomain, Domain, Keys

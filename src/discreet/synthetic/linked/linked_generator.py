@@ -8,11 +8,12 @@ both tables first, as for one: a tenth of epsilon and delta in all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits

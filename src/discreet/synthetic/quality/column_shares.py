@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.report.display import amount, plain
 from discreet.report.marginal_charts import Share
 from discreet.synthetic.coded_rows import Integers

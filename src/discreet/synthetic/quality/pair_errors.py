@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import Attributes, Table
 from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined

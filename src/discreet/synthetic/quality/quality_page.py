@@ -6,9 +6,9 @@ All of it follows from the released model: post-processing, which costs nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from discreet.dataclass import dataclass
 from discreet.report import answers, page
 from discreet.report.display import printable, rate
 from discreet.report.html import NOTHING, Html

@@ -13,11 +13,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
+from discreet.dataclass import dataclass
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW, Span
 from discreet.plan.model.nodes import Call
 from discreet.plan.model.types import Type

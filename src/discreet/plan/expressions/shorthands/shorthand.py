@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.nodes import Expression
 
 

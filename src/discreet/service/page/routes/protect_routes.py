@@ -6,12 +6,12 @@ The form shows a warning for all that is missing, and what it would mean for que
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from starlette.responses import Response
 
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError, InternalError
 from discreet.noise.tokens import token
 from discreet.requests.verb_table import Queue, Verb

@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
 from discreet.service.owner.lane import Lane
 from discreet.service.wire.protocol_messages import Field
