@@ -51,9 +51,15 @@ from discreet.requests.verbs import Verbs
 
 if TYPE_CHECKING:
     from discreet.curator.asking import batch, choices, curated_frame, explanation, rehearsal
-    from discreet.curator.streams import curated_stream, streams
+    from discreet.curator.asking.choices import Choices
+    from discreet.curator.asking.curated_frame import CuratedFrame
+    from discreet.curator.asking.explanation import Explanation
+    from discreet.curator.streams import streams
+    from discreet.curator.streams.curated_stream import CuratedStream
     from discreet.curator.synthesis import synthesizer
+    from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
     from discreet.curator.training import trainer
+    from discreet.curator.training.trainer import FitPlan
 else:  # most questions need none of them
     batch, choices = Module("discreet.curator.asking.batch"), Module("discreet.curator.asking.choices")
     curated_frame = Module("discreet.curator.asking.curated_frame")
@@ -195,7 +201,7 @@ class Curator(Verbs):
         )
         return self._batches.ask(asked, caller)
 
-    def _explain(self, request: Explain, caller: Caller) -> explanation.Explanation:
+    def _explain(self, request: Explain, caller: Caller) -> Explanation:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         state = self._book.admit(measurement.account, caller.analyst)
@@ -215,7 +221,7 @@ class Curator(Verbs):
         made_up = Answer.of(result, request.confidence, Remaining.of(state.spent, state.budget))
         return replace(made_up, replayed=False, notes=(rehearsal.NOTE, *made_up.notes))
 
-    def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> choices.Choices:
+    def _choose_epsilon(self, request: ChooseEpsilon, caller: Caller) -> Choices:
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         total = self._book.admit(measurement.account, caller.analyst).budget
@@ -233,28 +239,28 @@ class Curator(Verbs):
         training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
         return self._trainer.fit(training, caller)
 
-    def _plan_fit(self, request: PlanFit, caller: Caller) -> trainer.FitPlan:
+    def _plan_fit(self, request: PlanFit, caller: Caller) -> FitPlan:
         training = self._trainer.plan(request.estimator, request.sql, request.target, request.rows_per_unit)
         return self._trainer.explain(training, analyst=caller.analyst, project=caller.project)
 
-    def _synthesize(self, request: Synthesize, caller: Caller) -> synthesizer.SyntheticTable:
+    def _synthesize(self, request: Synthesize, caller: Caller) -> SyntheticTable:
         who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
         return self._synthesizer.synthesize(request.table, rows=request.rows, **who, **_synthesis(request))
 
-    def _synthesize_tables(self, request: SynthesizeTables, caller: Caller) -> synthesizer.SyntheticTables:
+    def _synthesize_tables(self, request: SynthesizeTables, caller: Caller) -> SyntheticTables:
         who: dict[str, Any] = {"analyst": caller.analyst, "key": caller.key, "project": caller.project}
         people, events, how = request.people, request.events, _synthesis(request)
         return self._synthesizer.synthesize_tables(people, events, rows=request.rows, **who, **how)
 
-    def _plan_synthesize(self, request: PlanSynthesize, caller: Caller) -> synthesizer.SynthesisPrice:
+    def _plan_synthesize(self, request: PlanSynthesize, caller: Caller) -> SynthesisPrice:
         who = {"analyst": caller.analyst, "project": caller.project}
         return self._synthesizer.price(request.table, **who, **_synthesis(request))
 
-    def _plan_synthesize_tables(self, request: PlanSynthesizeTables, caller: Caller) -> synthesizer.SynthesisPrice:
+    def _plan_synthesize_tables(self, request: PlanSynthesizeTables, caller: Caller) -> SynthesisPrice:
         who = {"analyst": caller.analyst, "project": caller.project}
         return self._synthesizer.price(request.people, request.events, **who, **_synthesis(request))
 
-    def _stream(self, request: OpenStream, caller: Caller) -> curated_stream.CuratedStream:
+    def _stream(self, request: OpenStream, caller: Caller) -> CuratedStream:
         how = {each.name: getattr(request, each.name) for each in fields(request)}
         question = how.pop("sql")
         if question is None:
@@ -262,7 +268,7 @@ class Curator(Verbs):
             return self._streams.named(analyst=caller.analyst, **named)
         return self._streams.open(question, analyst=caller.analyst, project=caller.project, **how)
 
-    def table(self, name: str) -> curated_frame.CuratedFrame:
+    def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return curated_frame.CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
