@@ -87,7 +87,7 @@ def on_duckdb(path: Path) -> Iterator[Database]:
     with DuckDB(threads=THREADS) as engine, duckdb.connect(config={"threads": THREADS}) as connection:
         engine.register("t", path, COLUMNS)
         sql = PLAIN.format(f"read_parquet('{path}')")
-        yield Database(engine, lambda: connection.execute(sql).fetchall(), time.process_time, Fraction(2))
+        yield Database(engine, lambda: connection.execute(sql).fetchall(), time.process_time, Fraction(8, 5))
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def on_postgres(path: Path) -> Iterator[Database]:
             engine.register("t", "t", COLUMNS)
             sql = PLAIN.format("t")
             clock = server_clock(server.pid or 0)
-            yield Database(engine, lambda: connection.execute(sql).fetchall(), clock, Fraction(3))
+            yield Database(engine, lambda: connection.execute(sql).fetchall(), clock, Fraction(11, 5))
     finally:
         server.close()
 
@@ -131,7 +131,7 @@ def on_spark(path: Path) -> Iterator[Database]:
             engine.register("t", path, COLUMNS)
             sql = PLAIN.format(f"parquet.`{path}`")
             clock = process_clock(session.sparkContext._gateway.proc.pid)
-            yield Database(engine, lambda: session.sql(sql).toArrow(), clock, Fraction(3, 2))
+            yield Database(engine, lambda: session.sql(sql).toArrow(), clock, Fraction(5, 4))
     finally:
         session.stop()
 

@@ -162,7 +162,7 @@ ACCESSES = (Access(), Access(is_kept=True, is_dense=True))
 def accessed(engine: DuckDB, access: Access) -> DuckDB:
     """An engine as it would be if it read its tables in another way."""
     other = copy.copy(engine)
-    vars(other)["_access"] = lambda _reading: access
+    vars(other)["_access"] = lambda _reading, _cursor: access
     return other
 
 

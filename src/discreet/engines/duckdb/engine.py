@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
-from discreet.errors import InvalidParameter
+from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
@@ -38,7 +38,6 @@ _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at
 _UNPACKED = 16  # how much longer a packed file may be
 _TIMES_AS_LONG = {Parquet: 2, FileTable: 2}  # how much longer numbers may be than where they are stored
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
-_PLAIN = Access()
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -124,44 +123,53 @@ class DuckDB(Engine):
             name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
-        access = Access() if reading.source is not None else self._access(reading)
-        made = translated(reading, self.dialect, stored, access)
+        translate = partial(translated, reading, self.dialect, stored)
+        made = translate()  # which refuses what cannot be asked
+        chosen = None if reading.source is not None or reading.bounding is None else partial(self._access, reading)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
-        return self._results(made, {name: (table.source, table.columns) for name, table in named.items()})
+        readable = {name: (table.source, table.columns) for name, table in named.items()}
+        return self._results(made, readable, lambda cursor: made if chosen is None else translate(chosen(cursor)))
 
-    def _access(self, reading: Reading) -> Access:
-        """How the table of a reading is read best."""
+    def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection) -> Access:
+        """How the table of a reading is read best; to be asked within a read, since files may be gone."""
         source, limits = self._tables[reading.table].source, reading.bounding
         if limits is None:
-            return _PLAIN
+            raise InternalError("Rows are chosen where contributions are bounded.")
         return Access(
             is_slow=isinstance(source, Csv) and _is_short(source),
             is_kept=_is_short(source),
-            is_dense=_bits(source) > _FEW and self._is_dense(reading.table, limits.unit),
+            is_dense=_bits(source) > _FEW and self._is_dense(reading.table, limits.unit, cursor),
         )
 
-    def _is_dense(self, table: str, unit: str) -> bool:
+    def _is_dense(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> bool:
         """Whether a column's numbers are so close together that DuckDB finds one by its place; only time rests on it.
 
         Files and tables say their least and largest number without being read.
         """
-        if self._tables[table].columns[unit].type is not Type.INT or isinstance(self._tables[table].source, Csv):
+        kinds = (self._tables[table].columns[unit].type, self._columns[table][unit])
+        if kinds != (Type.INT, Type.INT) or isinstance(self._tables[table].source, Csv):
             return False
         if (table, unit) not in self._dense:
             place, column = list(self._tables).index(table), DIALECT.quoted(unit)
-            with self._cursor() as cursor, suppress(duckdb.Error):
-                (ends,) = cursor.execute(f"SELECT min({column}), max({column}) FROM t{place}").fetchall()
-                self._dense[table, unit] = None not in ends and ends[1] - ends[0] <= _PLACES
-        return self._dense.get((table, unit), False)
+            (ends,) = cursor.execute(f"SELECT min({column}), max({column}) FROM t{place}").fetchall()
+            self._dense[table, unit] = None not in ends and ends[1] - ends[0] <= _PLACES
+        return self._dense[table, unit]
 
-    def _results(self, made: Statement, asked: Mapping[str, Readable]) -> Iterator[Any]:
+    def _results(
+        self,
+        made: Statement,
+        asked: Mapping[str, Readable],
+        best: Callable[[duckdb.DuckDBPyConnection], Statement],
+    ) -> Iterator[Any]:
+        """Yields the results of a statement, read by the best one that finds the same."""
         cursor = self._cursor()
 
         def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
             with cursor:
                 try:
-                    return fetched(cursor, asked, made.sql, made.parameters, stopped)
+                    chosen = best(cursor)
+                    return fetched(cursor, asked, chosen.sql, chosen.parameters, stopped)
                 except FATAL:
                     self._forget()
                     raise
