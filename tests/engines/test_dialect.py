@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,9 +81,12 @@ def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest
     memory.register("t", TABLE, COLUMNS)
     results = DuckDB._results
 
-    def noted(self: DuckDB, made: Statement, asked: Any) -> Iterator[Any]:
-        passed.append(made.parameters)
-        return results(self, made, asked)
+    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[[Any], Statement]) -> Iterator[Any]:
+        def best_noted(cursor: Any) -> Statement:
+            passed.append(best(cursor).parameters)
+            return best(cursor)
+
+        return results(self, made, asked, best_noted)
 
     monkeypatch.setattr(DuckDB, "_results", noted)
     with OtherDuckDB(threads=1) as engine:
