@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 SLACK = 2.0**-40
 
 _DOUBLINGS = 1100  # enough to walk through all floats
 _HALVINGS = 64  # beyond the 53 bits of a float
+_STRIDE = 7  # about the root of the numbers of points that are looked at
 
 
 def safe(value: float) -> float:
@@ -83,3 +87,22 @@ def argmin(function: Callable[[float], float], low: float, high: float, steps: i
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         low, high = (low, right) if at(left) <= at(right) else (left, high)
     return min(seen, key=seen.__getitem__)
+
+
+def valley(function: Callable[[NDArray[np.float64]], NDArray[np.float64]], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the function at some of the points, its lowest among them, and infinity at the others.
+
+    The function falls up to some point and rises from there on, as g(t) / t does for every convex g. So the lowest of
+    all points lies between the neighbours of the lowest of every few of them.
+
+    >>> valley(lambda x: (x - 7) ** 2, np.arange(20.0)).argmin()
+    np.int64(7)
+    """
+    values = np.full(points.size, np.inf)
+    few = np.append(np.arange(0, points.size - 1, _STRIDE), points.size - 1)
+    values[few] = function(points[few])
+    best = int(values[few].argmin())
+    between = np.arange(few[max(best - 1, 0)] + 1, few[min(best + 1, few.size - 1)])
+    left = between[np.isinf(values[between])]
+    values[left] = function(points[left])
+    return values

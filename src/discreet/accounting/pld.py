@@ -8,6 +8,7 @@ worse direction counts.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from discreet.accounting.composition import Terms, merged_gaussian
 from discreet.accounting.loss_distributions.convolution import Composition, GridLaw, View, compose, connect, log1p
 from discreet.accounting.loss_distributions.dominating_pairs import dominating
 from discreet.accounting.loss_distributions.pairs import Floats, LeakyPair, Pair
-from discreet.accounting.numerics import safe, smallest
+from discreet.accounting.numerics import safe, smallest, valley
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy.events import Approx, Gaussian
@@ -28,6 +29,7 @@ _GENTLE = 8.0  # a tilt serves as well if its bound is within e^8 of the best: f
 _LOG_SIZES = (17, 19)  # of the transform
 _POINTS = 40  # per standard deviation of one loss, if the size allows
 _TAIL = 38.0  # e^-38 of the tilted law may fall outside the window
+_UNLIKELY = 0.375  # of the window holds no answer, hardly ever: the tilted law has its centre there or a little below
 _MARGIN = 25.0  # infinite losses may take e^-25 of delta
 _LARGEST_GRID = 1 << 17  # points of one loss
 _LARGEST_INDEX = 2.0**45  # of a grid point; beyond it floats do not tell neighbouring points apart
@@ -62,34 +64,40 @@ class _Sketch:
 
     def tilt_for_delta(self, log_delta: float) -> float:
         """Returns a tilt that resolves this delta: Chernoff's bound at the epsilon it gives is close to delta."""
-        cumulants = self.cumulants(_TILTS)
-        epsilon = float(((cumulants - log_delta) / _TILTS).min())
-        return _gentlest(cumulants - _TILTS * epsilon)
+        epsilons = valley(lambda tilts: (self.cumulants(tilts) - log_delta) / tilts, _TILTS)
+        return self._gentlest(float(epsilons.min()), int(epsilons.argmin()))
 
     def tilt_for_epsilon(self, epsilon: float) -> float:
         """Returns a tilt that resolves the delta of this epsilon."""
-        return _gentlest(self.cumulants(_TILTS) - _TILTS * epsilon)
+        log_bounds = valley(lambda tilts: self.cumulants(tilts) - tilts * epsilon, _TILTS)
+        return self._gentlest(epsilon, int(log_bounds.argmin()))
+
+    def _gentlest(self, epsilon: float, best: int) -> float:
+        """The smallest tilt whose bound of delta is close to the best: less tilt, wider and smoother laws.
+
+        Cumulants are convex, so tilts that serve are neighbours in the table.
+        """
+        limit = self._log_bound(_TILTS[best], epsilon) + _GENTLE
+        return float(_TILTS[bisect_left(range(best), True, key=lambda i: self._log_bound(_TILTS[i], epsilon) <= limit)])
+
+    def _log_bound(self, tilt: float, epsilon: float) -> float:
+        return float(self.cumulants(np.array([tilt]))[0]) - tilt * epsilon
 
     def log_delta(self, tilt: float, epsilon: float) -> float:
         """Returns ln of Chernoff's bound."""
-        return min(0.0, float(self.cumulants(np.array([tilt]))[0]) - tilt * epsilon)
+        return min(0.0, self._log_bound(tilt, epsilon))
 
     def window(self, tilt: float) -> tuple[float, float, float]:
         """Returns where the tilted sum lies, by Chernoff's bound, and the extra tilt that bounds it above."""
         reaches = np.geomspace(0.1, 40, 40) / math.sqrt(sum(count * _variance(law, tilt) for law, count in self.laws))
         base = self.cumulants(np.array([tilt]))[0]
-        highs = (self.cumulants(tilt + reaches) - base + _TAIL) / reaches
-        lows = -(self.cumulants(tilt - reaches) - base + _TAIL) / reaches
+        highs = valley(lambda reach: (self.cumulants(tilt + reach) - base + _TAIL) / reach, reaches)
+        lows = -valley(lambda reach: (self.cumulants(tilt - reach) - base + _TAIL) / reach, reaches)
         return float(lows.max()), float(highs.min()), float(reaches[highs.argmin()])
 
     def finest(self, tilt: float) -> float:
         """Returns the smallest standard deviation of one tilted loss."""
         return math.sqrt(min(_variance(law, tilt) for law, _ in self.laws))
-
-
-def _gentlest(log_bounds: Floats) -> float:
-    """The smallest tilt whose bound of delta is close to the best: less tilt, wider and smoother laws."""
-    return float(_TILTS[np.flatnonzero(log_bounds <= log_bounds.min() + _GENTLE)[0]])
 
 
 def _variance(law: GridLaw, tilt: float) -> float:
@@ -98,7 +106,8 @@ def _variance(law: GridLaw, tilt: float) -> float:
     return max(float((weights * (law.losses - mean) ** 2).sum()), law.step**2 / 4)
 
 
-def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float) -> Composition:
+def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float, skipped: float = 0.0) -> Composition:
+    """The law of the sum; a share of the window, its lowest part, may be skipped, whose epsilons get no delta but 1."""
     low, high, steeper = sketch.window(tilt)
     tail = log_delta - math.log(sum(count for _, count in pairs)) - _MARGIN
     widest = max(top - bottom for bottom, top in (pair.span(tail) for pair, _ in pairs))
@@ -108,7 +117,8 @@ def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float) ->
     if not max(abs(low), abs(high), widest) < step * _LARGEST_INDEX:
         raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
     laws = [(connect(pair, step, tail), count) for pair, count in pairs]
-    return compose(laws, View(tilt=tilt, low=low, steeper=steeper, log_size=log_size))
+    least = low + skipped * (high - low)
+    return compose(laws, View(tilt=tilt, low=low, steeper=steeper, log_size=log_size, least=least))
 
 
 def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> tuple[float, int]:
@@ -159,7 +169,10 @@ def _epsilon(pairs: Weighted, delta: float) -> float:
         return safe(_single_epsilon(pairs[0][0], delta))
     sketch = _Sketch.of(pairs, math.log(delta))
     tilt = sketch.tilt_for_delta(math.log(delta))
-    return safe(_compose(pairs, sketch, tilt, math.log(delta)).epsilon(delta))
+    composed = _compose(pairs, sketch, tilt, math.log(delta), skipped=_UNLIKELY)
+    if not composed.holds_answer(delta):
+        composed = _compose(pairs, sketch, tilt, math.log(delta))
+    return safe(composed.epsilon(delta))
 
 
 def delta(released: Terms, at: float) -> float:

@@ -42,6 +42,7 @@ _SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
 _UNIT = 2.0**-53
 _TRANSFORM = 16 * _UNIT  # per halving of the length
 _DRIFT = 2.0**-45  # of a loss, relative: grid points and atoms are floats
+_ONE_FROM = 40.0  # e^-40 is below half a unit of roundoff
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class GridLaw:
     @cached_property
     def losses(self) -> Floats:
         """Returns the grid points."""
-        return np.asarray((self.first + np.arange(self.log_masses.size)) * self.step, dtype=np.float64)
+        return _multiples(self.first, self.first + self.log_masses.size, self.step)
 
     @cached_property
     def largest(self) -> float:
@@ -81,11 +82,18 @@ class GridLaw:
         return float(self.cumulants(np.array([tilt]))[0])
 
 
+def _multiples(first: int, end: int, step: float) -> Floats:
+    """The multiples of a step, from `first` of them up to below `end`, which floats count exactly."""
+    points = np.arange(first, end, dtype=np.float64)
+    points *= step
+    return points
+
+
 def connect(pair: Pair, step: float, log_tail: float) -> GridLaw:
     """Returns the pair on the grid; a share exp(log_tail) of P beyond the top counts as an infinite loss."""
     low, high = pair.span(log_tail)
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
-    losses = np.arange(first, last + 1, dtype=np.float64) * step
+    losses = _multiples(first, last + 1, step)
     cells = pair.masses(np.concatenate([[-np.inf], losses, [np.inf]]))
     to_lower = _lower_share(step, losses, cells)
     raised = cells.p + cells.p_error  # an upper bound: mass counted twice is only pessimistic
@@ -124,9 +132,10 @@ class Composition:
     log_roundoff: float  # ln of what rounding may hide at epsilon = 0; it falls with e^(-tilt * epsilon)
     tilt: float
     drift: float
+    terms: int  # of the sum over the whole window, of which a part may have been left out
 
     def delta(self, epsilon: float) -> float:
-        """Returns an upper bound of delta at this epsilon."""
+        """Returns an upper bound of delta at this epsilon: 1 for one below the part of the window that was summed."""
         at = max(epsilon - self.drift, 0.0)
         index = math.floor(at / self.step) + 1 - self.first
         if index < 0:
@@ -139,10 +148,15 @@ class Composition:
         total = self.infinite + excess + self.lost + _exp(self.log_roundoff - self.tilt * at)
         return min(1.0, total * (1 + 32 * _UNIT))  # each summand is right to a few units of roundoff
 
+    def holds_answer(self, delta: float) -> bool:
+        """Tells whether the epsilon of this delta lies where the window was summed; delta falls with epsilon."""
+        lowest = self.first * self.step + self.drift
+        return self.terms == self.log_above.size or self.delta(lowest) > delta
+
     @property
     def _rounding(self) -> float:
         """Of the running sums: a few units of roundoff for each of their terms."""
-        return 16 * _UNIT * self.log_above.size
+        return 16 * _UNIT * self.terms
 
     def epsilon(self, delta: float) -> float:
         """Returns the smallest epsilon seen to satisfy delta; infinity if none in the window does."""
@@ -167,12 +181,14 @@ class View:
         low: the lowest loss of the window.
         steeper: how much more tilt bounds best what lies above the window.
         log_size: the transform has 2^log_size points, and the window as many steps.
+        least: an epsilon; deltas of smaller ones are not asked for.
     """
 
     tilt: float
     low: float
     steeper: float
     log_size: int
+    least: float = 0.0
 
 
 def compose(laws: Laws, view: View) -> Composition:
@@ -183,20 +199,24 @@ def compose(laws: Laws, view: View) -> Composition:
     total = sum(count * cumulant for (_, count), cumulant in zip(laws, cumulants, strict=True))
     total += _exponent_rounding(laws, tilt, cumulants, total, (abs(first) + size) * step)
     masses, error = _power(laws, tilt, cumulants, view.log_size)
-    start = max(first, 0)  # no epsilon is negative
-    losses = np.arange(start, first + size) * step
+    drift = _DRIFT * sum(count * law.largest for law, count in laws)
+    lowest = max(first, 0)  # no epsilon is negative
+    start = max(lowest, math.floor((view.least - drift) / step))
+    losses = _multiples(start, first + size, step)
+    logs = np.roll(masses, -start)[: losses.size]
     with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(np.roll(masses, -start)[: losses.size], 0.0))
+        np.log(np.maximum(logs, 0.0, out=logs), out=logs)
     return Composition(
         step=step,
         first=start,
-        log_above=_log_running(logs - tilt * losses + total),
-        log_above_q=_log_running(logs - (tilt + 1) * losses + total),
+        log_above=_log_running(logs, tilt, losses, total),
+        log_above_q=_log_running(logs, tilt + 1, losses, total),
         infinite=-math.expm1(sum(count * log1p(-law.infinite) for law, count in laws)),
         lost=_exp(_log_tail(laws, tilt + view.steeper, (first + size) * step)),
         log_roundoff=math.log(error * _weight_norm(tilt, step, size)) + total,
         tilt=tilt,
-        drift=_DRIFT * sum(count * law.largest for law, count in laws),
+        drift=drift,
+        terms=first + size - lowest,
     )
 
 
@@ -213,20 +233,26 @@ def log1p(x: float) -> float:
     return math.log1p(x) if x > -1 else -math.inf
 
 
-def _log_running(logs: Floats) -> Floats:
-    """ln of the sums from each entry to the last."""
-    return np.logaddexp.accumulate(logs[::-1])[::-1]
+def _log_running(logs: Floats, tilt: float, losses: Floats, total: float) -> Floats:
+    """ln of the sums from each loss to the last, of tilted masses with their tilt taken back."""
+    terms = tilt * losses
+    np.subtract(logs, terms, out=terms)
+    terms += total
+    return np.logaddexp.accumulate(terms[::-1], out=terms[::-1])[::-1]
 
 
 def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -> tuple[Floats, float]:
     """The tilted law of the sum, wrapped around the transform's circle, and a bound of its error in the 2-norm."""
     size = 1 << log_size
-    product: NDArray[np.complex128] = np.ones(size // 2 + 1, dtype=np.complex128)
+    product: NDArray[np.complex128] | None = None
     error = 0.0
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
-        tilted = np.exp(law.log_masses + tilt * law.losses - cumulant)
-        circle = _wrapped(tilted, law.first, size)
-        product *= _integer_power(np.fft.rfft(circle), count)
+        tilted = tilt * law.losses
+        tilted += law.log_masses
+        tilted -= cumulant
+        circle = _wrapped(np.exp(tilted, out=tilted), law.first, size)
+        power = _integer_power(np.fft.rfft(circle), count)
+        product = power if product is None else np.multiply(product, power, out=product)
         error += count * (_TRANSFORM * log_size * _norm(circle))
     masses = np.fft.irfft(product, size)
     count = sum(count for _, count in laws)
@@ -239,26 +265,31 @@ def _wrapped(masses: Floats, first: int, size: int) -> Floats:
     turns = -(-masses.size // size)
     laps = np.zeros((turns, size))
     laps.reshape(-1)[: masses.size] = masses
-    return np.asarray(np.roll(np.add.reduce(laps), first))
+    return np.asarray(np.roll(laps[0] if turns == 1 else np.add.reduce(laps), first))
 
 
 def _integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    """base^exponent by repeated squaring, whose rounding is easy to bound."""
+    """base^exponent by repeated squaring, whose rounding is easy to bound; the memory of the base is used for it."""
     result: NDArray[np.complex128] | None = None
-    square = base
     while exponent:
         if exponent & 1:
-            result = square if result is None else result * square
+            result = base.copy() if result is None else np.multiply(result, base, out=result)
         exponent >>= 1
         if exponent:
-            square = square * square
+            np.multiply(base, base, out=base)
     return np.ones_like(base) if result is None else result
 
 
 def _weight_norm(tilt: float, step: float, size: int) -> float:
     """The 2-norm of e^(-tilt x) (1 - e^-x) over the losses x above epsilon, at the worst place between points."""
-    points = np.arange(size) * step
-    weights = np.exp(-tilt * points) * -np.expm1(-(points + step))
+    points = _multiples(0, size, step)
+    weights = np.multiply(points, -tilt)
+    np.exp(weights, out=weights)
+    below = points[: np.searchsorted(points, _ONE_FROM)]  # beyond, 1 - e^-x is 1 in floats
+    below += step
+    np.negative(below, out=below)
+    np.expm1(below, out=below)
+    weights[: below.size] *= np.negative(below, out=below)
     return _norm(weights)
 
 
