@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -10,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import accounting
+from discreet.accounting import composition, pld
+from discreet.accounting.calibration import _first, _interpolated, raised
 from discreet.errors import InvalidParameter
+from discreet.exact import float_above, root_above
 from discreet.privacy import ZCDP, events
 from discreet.privacy.events import Event
 from tests.accounting import reference
@@ -102,3 +106,106 @@ def test_half_a_step_is_no_move_of_an_integer() -> None:
     with pytest.raises(InvalidParameter) as refused:
         accounting.discrete_gaussian_sigma(1, "1e-5", "0.5")
     assert refused.value.name == "sensitivity"
+
+
+# ------------------------------------------------------------------------------------------------- noise that is raised
+
+
+def walked(noise: Fraction, family: Callable[[Fraction], Event], epsilon: Fraction, delta: Fraction) -> Fraction:
+    """What `raised` is defined to return: one price after the other, by the composed law itself."""
+    step = 2.0**-34
+    while step < 1 and accounting.epsilon(family(noise), delta) > epsilon:
+        noise, step = Fraction(float_above(noise * (1 + Fraction(step)))), 2 * step
+    return noise
+
+
+def leaky(sigma: Fraction, parts: int, delta: Fraction) -> events.Composed:
+    """Gaussian noise in parts of different sizes, each beside a leak, as rounds of a selection have it."""
+    noise = [events.Gaussian(sigma * root_above(Fraction(2 * part + 2))) for part in range(parts)]
+    return events.Composed([*noise, events.Repeated(events.Approx(0, delta / (2 * parts)), parts)])
+
+
+LEAKY = [
+    (epsilon, delta, parts)
+    for epsilon in ("1e-6", "2e-5", "0.001", "0.07", "0.3", "1.7", "5", "33", "210", "1000")
+    for delta in ("1e-3", "1e-5", "3e-8", "1e-13")
+    for parts in (2, 5)
+]
+
+
+def leaky_start(epsilon: Fraction, delta: Fraction, parts: int) -> Fraction:
+    """The noise of one part for which all of them have the mu that half of delta allows."""
+    shares = sum(Fraction(1, 2 * part + 2) for part in range(parts))
+    return accounting.gaussian_sigma(epsilon, delta / 2) * Fraction(math.sqrt(shares))
+
+
+def test_raised_noise_is_within_the_target_and_the_noise_before_it_is_not() -> None:
+    epsilon, delta = Fraction(1, 1000), Fraction(1, 10**9)
+    seen = []
+
+    def family(sigma: Fraction) -> events.Composed:
+        seen.append(sigma)
+        return leaky(sigma, 2, delta)
+
+    found = raised(leaky_start(epsilon, delta, 2), family, epsilon=epsilon, delta=delta)
+    before = max(sigma for sigma in seen if sigma < found)
+    assert found <= before * (1 + Fraction(1, 2**20))
+    prices = [accounting.epsilon(leaky(sigma, 2, delta), delta) for sigma in (before, found)]
+    assert prices[1] <= epsilon < prices[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "delta", "parts"), LEAKY)
+def test_interpolation_ends_where_trying_one_noise_after_the_other_does(epsilon: str, delta: str, parts: int) -> None:
+    target, share = Fraction(epsilon), Fraction(delta)
+    start = leaky_start(target, share, parts)
+
+    def family(sigma: Fraction) -> events.Composed:
+        return leaky(sigma, parts, share)
+
+    assert raised(start, family, epsilon=target, delta=share) == walked(start, family, target, share)
+
+
+@given(
+    first=st.floats(1e-12, 1e3),
+    slope=st.floats(1e-3, 1e3),
+    guessed=st.floats(1e-3, 1e3),
+    bend=st.floats(0, 4),
+    endless=st.integers(0, 5),
+)
+def test_interpolation_finds_the_first_of_any_falling_excess(
+    first: float, slope: float, guessed: float, bend: float, endless: int
+) -> None:
+    looks = []
+
+    def excess(times: int) -> float:
+        looks.append(times)
+        grown = (2**times - 1) * 2.0**-34
+        return math.inf if times < endless else first - slope * (grown + bend * grown**2)
+
+    found = _interpolated(excess, guessed)
+    assert len(looks) == len(set(looks)) <= 35
+    assert found == _first(excess)
+
+
+def check_excess(epsilon: str, delta: str, moves: tuple[float, ...]) -> None:
+    share = Fraction(delta)
+    released = composition.terms(leaky(leaky_start(Fraction(epsilon), share, 2), 2, share))
+    price = pld.epsilon(released, float(share))
+    for move in moves:
+        above, below = (pld.excess(released, price * (1 + side * move), float(share)) for side in (1, -1))
+        assert above is None or above <= 0
+        assert below is None or below > 0
+        assert move < 1e-5 or None not in (above, below)
+
+
+def test_an_excess_agrees_with_the_composed_law() -> None:
+    """Signs agree on both sides of the price; very close to it, where the error of transforms decides, there is none."""
+    check_excess("0.5", "1e-6", (1e-9, 1e-5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-9", "1e-12"])
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.001", "0.5", "20", "1000"])
+def test_an_excess_agrees_with_the_composed_law_everywhere(epsilon: str, delta: str) -> None:
+    check_excess(epsilon, delta, (1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.loss_distributions.convolution import GridLaw, View, compose, connect
+from discreet.accounting import pld
+from discreet.accounting.loss_distributions.convolution import GridLaw, View, _weight_norm, compose, connect
 from discreet.accounting.loss_distributions.pairs import GaussianPair, LaplacePair, Pair, SampledPair
+from discreet.privacy import events
 from tests.accounting import reference
 
 STEP = 0.25
@@ -108,3 +111,43 @@ def test_the_grid_is_never_better_than_the_pair(pair: Pair) -> None:
         found = law.infinite + float((np.exp(law.log_masses[kept]) * -np.expm1(epsilon - law.losses[kept])).sum())
         assert found >= true * (1 - 1e-12)
         assert found <= true + 0.05**2  # second order in the step
+
+
+# ---------------------------------------------------------------------------------------------- the same, for less work
+
+
+@pytest.mark.parametrize("step", [1e-7, 0.003, 0.5])
+@pytest.mark.parametrize("tilt", [1e-3, 1.0, 4e4])
+def test_weights_have_the_norm_of_their_formula(tilt: float, step: float) -> None:
+    points = np.arange(1 << 12) * step
+    plain = np.exp(-tilt * points) * -np.expm1(-(points + step))
+    assert _weight_norm(tilt, step, 1 << 12) == math.sqrt(float(np.square(plain).sum()))
+
+
+def test_a_sum_over_part_of_the_window_gives_the_same_deltas_there() -> None:
+    law = connect(GaussianPair(0.1), 0.01, -80.0)
+    view = View(tilt=2.0, low=-6.0, steeper=1.0, log_size=11)
+    whole, part = compose([(law, 50)], view), compose([(law, 50)], replace(view, least=1.0))
+    assert part.first > whole.first == 0
+    for epsilon in (1.0, 1.005, 1.7, 3.0, 9.0):
+        assert part.delta(epsilon) == whole.delta(epsilon)
+    assert part.delta(0.5) == 1.0
+    assert part.holds_answer(whole.delta(2.0))
+    assert part.epsilon(whole.delta(2.0)) == whole.epsilon(whole.delta(2.0))
+    assert not part.holds_answer(whole.delta(0.5))
+
+
+@pytest.mark.parametrize("delta", [0.4, 0.05, 1e-3, 1e-9])
+def test_an_answer_below_the_part_that_was_summed_is_found(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = {events.Laplace(4): 30}
+    found = pld.epsilon(released, delta)
+    for skipped in (0.0, 0.9):  # all of the window at once, or hardly any of it
+        monkeypatch.setattr(pld, "_UNLIKELY", skipped)
+        assert pld.epsilon(released, delta) == found
+
+
+def test_points_above_the_lowest_stay_as_they_are() -> None:
+    whole, cut = (connect(GaussianPair(0.7), 0.01, -60.0, lowest) for lowest in (None, 30))
+    assert cut.first == 30
+    assert (cut.log_masses[1:] == whole.log_masses[30 - whole.first + 1 :]).all()
+    assert cut.infinite == whole.infinite

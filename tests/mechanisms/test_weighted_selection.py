@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
@@ -16,6 +17,9 @@ from scipy import special
 from discreet import accounting
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.mechanisms import PartitionSelection, WeightedSelection
+from discreet.mechanisms.partition_selection import share_of_delta
+from discreet.mechanisms.tails import normal_reach
+from discreet.mechanisms.weighted_selection import _runs
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.cases import every
@@ -240,3 +244,16 @@ def test_bad_parameters_are_refused(name: str, value: object) -> None:
 def test_bad_tables_are_refused_before_a_draw(table: object) -> None:
     with pytest.raises(InvalidValue):
         weighted().release(table, bits=NoBits())
+
+
+@pytest.mark.parametrize("max_groups", [1, 3, 12, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "60", "1000"])
+def test_a_threshold_is_the_largest_over_all_numbers_of_keys(epsilon: str, max_groups: int) -> None:
+    """Runs that are skipped would not have raised it."""
+    mechanism = WeightedSelection(epsilon=epsilon, delta="1e-6", max_groups=max_groups, rounds=1)
+    share, (sigma,) = mechanism.delta / 2, mechanism.sigmas
+    values = [
+        math.ceil(mechanism.weight(first) + Fraction(1, 2) + sigma * normal_reach(2 * share_of_delta(share, last)))
+        for first, last in _runs(max_groups)
+    ]
+    assert mechanism.thresholds == (max(values),)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet import check
+from discreet.accounting import gdp, pld, rdp, zcdp
 from discreet.accounting.bounds import epsilon as epsilon_of
-from discreet.accounting.composition import Events
+from discreet.accounting.composition import Events, Terms, terms
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.numerics import smallest
@@ -16,11 +17,12 @@ from discreet.accounting.zcdp import rho_for
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below, root_above
 from discreet.privacy import Neighbours
-from discreet.privacy.events import DiscreteGaussian, Gaussian
+from discreet.privacy.events import Approx, DiscreteGaussian, Gaussian, Repeated
 
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
 _MARGIN = 2.0**-34
+_RAISES = 34  # of noise by 2^-34, 2^-33, ..., 1/2 of itself
 _SHRINKING = 0.75  # small steps down: where sigma is below 1, less noise may be private again, at a worse price in zCDP
 _HALVINGS = 34  # the noise is at most 2^-34 too large: each costs a sum over the lattice
 
@@ -94,11 +96,89 @@ def raised(
 
     A price is searched by floats that round in their own way. Where delta is a small difference of large numbers, as at
     a tiny epsilon, it can come out above the target by a share of 10^-5, although the noise was seen to meet it.
+
+    Noise is raised by 2^-34 of itself, then by 2^-33, 2^-32, ..., and the first that is seen to meet the target is
+    returned. One after the other is tried, except for Gaussian noise in several parts beside leaks: its price falls as
+    noise grows, so the first that meets the target is the one that does while its predecessor does not, and
+    interpolation finds both in about four looks.
     """
-    target, share, step = check.positive(epsilon=epsilon), check.probability(delta=delta), _MARGIN
-    while step < 1 and epsilon_of(family(noise), share) > target:
-        noise, step = Fraction(float_above(noise * (1 + Fraction(step)))), 2 * step
-    return noise
+    target, share = check.positive(epsilon=epsilon), check.probability(delta=delta)
+    tries = [noise]
+
+    def raise_noise(times: int) -> Fraction:
+        while len(tries) <= times:
+            tries.append(Fraction(float_above(tries[-1] * (1 + Fraction(_MARGIN) * 2 ** (len(tries) - 1)))))
+        return tries[times]
+
+    def excess(times: int) -> float:
+        return _excess(terms(family(raise_noise(times))), target, share)
+
+    released = terms(family(noise))
+    times = _interpolated(excess, _slope(released, target)) if _falls_smoothly(released) else _first(excess)
+    return raise_noise(times)
+
+
+def _first(excess: Callable[[int], float]) -> int:
+    """The first of 0, 1, 2, ... without excess; the last, which is not looked at, if none is."""
+    return next((times for times in range(_RAISES) if excess(times) <= 0), _RAISES)
+
+
+def _interpolated(excess: Callable[[int], float], slope: float) -> int:
+    """The same for an excess that falls: n raises make noise larger by (2^n - 1) 2^-34, and the excess nearly linear.
+
+    The slope makes the first guess, and two points on either side the others. Whatever is guessed, the search ends
+    where the excess was seen to be above 0 just before, and not above 0 there.
+    """
+    low, above = 0, excess(0)
+    if above <= 0:
+        return 0
+    high, below = _RAISES, 0.0
+    crossing = 1 + above / (slope * _MARGIN)
+    while high - low > 1:
+        guess = math.ceil(math.log2(crossing)) if math.isfinite(crossing) else high
+        guess = min(max(guess, low + 1), high - 1)
+        found = excess(guess)
+        if found > 0:
+            low, above = guess, found
+        else:
+            high, below = guess, found
+        crossing = 2.0**low + (2.0**high - 2.0**low) / (1 - below / above)
+    return high
+
+
+def _slope(released: Terms, epsilon: Fraction) -> float:
+    """By which share delta falls for a share by which noise grows: mu phi(epsilon/mu - mu/2) / delta, from the profile.
+
+    It is that of Gaussian noise alone, for a guess.
+    """
+    gaussian = {event: count for event, count in released.items() if isinstance(event, Gaussian)}
+    mu, at = float(gdp.compose(gaussian).mu), float(epsilon)
+    density = math.exp(-((at / mu - mu / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
+    return max(1.0, mu * density / (2 * max(gaussian_delta(mu, at), 1e-300)))
+
+
+def _falls_smoothly(released: Terms) -> bool:
+    """Tells whether noise is Gaussian in several parts, beside leaks, whose price is that of a composed law on a grid.
+
+    Other prices are roots of closed forms, or sums over a lattice, which may rise and fall by their rounding.
+    """
+    gaussian = sum(count for event, count in released.items() if isinstance(event, Gaussian))
+    leaks = sum(count for event, count in released.items() if isinstance(event, Approx) and not event.epsilon)
+    return gaussian > 1 and leaks > 0 and gaussian + leaks == sum(released.values())
+
+
+def _excess(released: Terms, epsilon: Fraction, delta: Fraction) -> float:
+    """A number that falls with the price of the releases, above 0 if, and only if, this is above epsilon."""
+    beyond = pld.excess(released, float_below(epsilon), float_below(delta)) if _falls_smoothly(released) else None
+    if beyond is not None and beyond <= 0:  # a price is the least of all methods
+        return beyond
+    if beyond is None:
+        price = epsilon_of([Repeated(event, count) for event, count in released.items()], delta)
+    else:
+        price = min(zcdp.epsilon(released, float_below(delta)), rdp.epsilon(released, float_below(delta)))
+        if price > epsilon:
+            return beyond
+    return float(Fraction(price) / epsilon - 1) if math.isfinite(price) else math.inf
 
 
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:

@@ -89,7 +89,9 @@ def argmin(function: Callable[[float], float], low: float, high: float, steps: i
     return min(seen, key=seen.__getitem__)
 
 
-def valley(function: Callable[[NDArray[np.float64]], NDArray[np.float64]], points: NDArray[np.float64]) -> NDArray[np.float64]:
+def valley(
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Returns the function at some of the points, its lowest among them, and infinity at the others.
 
     The function falls up to some point and rises from there on, as g(t) / t does for every convex g. So the lowest of

@@ -10,15 +10,24 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.accounting.composition import Terms, merged_gaussian
-from discreet.accounting.loss_distributions.convolution import Composition, GridLaw, View, compose, connect, log1p
+from discreet.accounting.loss_distributions.convolution import (
+    Composition,
+    GridLaw,
+    View,
+    compose,
+    connect,
+    direct_deltas,
+    drift_of,
+    log1p,
+)
 from discreet.accounting.loss_distributions.dominating_pairs import dominating
-from discreet.accounting.loss_distributions.pairs import Floats, LeakyPair, Pair
-from discreet.accounting.numerics import safe, smallest, valley
+from discreet.accounting.loss_distributions.pairs import AtomicPair, Floats, LeakyPair, Pair
+from discreet.accounting.numerics import SLACK, safe, smallest, valley
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy.events import Approx, Gaussian
@@ -106,19 +115,31 @@ def _variance(law: GridLaw, tilt: float) -> float:
     return max(float((weights * (law.losses - mean) ** 2).sum()), law.step**2 / 4)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layout:
+    """The grid that all losses share, and where the sum is looked at."""
+
+    step: float
+    tail: float  # ln of the share of each loss that counts as infinite
+    view: View
+
+    @classmethod
+    def of(cls, pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float, skipped: float = 0.0) -> _Layout:
+        """Lays out the grid; the lowest part of the window, a share `skipped` of it, gets no delta but 1."""
+        low, high, steeper = sketch.window(tilt)
+        tail = log_delta - math.log(sum(count for _, count in pairs)) - _MARGIN
+        widest = max(top - bottom for bottom, top in (pair.span(tail) for pair, _ in pairs))
+        if not high - low > 0 or not math.isfinite(widest):  # also if a bound is no number
+            raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
+        step, log_size = _resolution(pairs, high - low, sketch.finest(tilt), widest)
+        if not max(abs(low), abs(high), widest) < step * _LARGEST_INDEX:
+            raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
+        return cls(step, tail, View(tilt, low, steeper, log_size, least=low + skipped * (high - low)))
+
+
 def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float, skipped: float = 0.0) -> Composition:
-    """The law of the sum; a share of the window, its lowest part, may be skipped, whose epsilons get no delta but 1."""
-    low, high, steeper = sketch.window(tilt)
-    tail = log_delta - math.log(sum(count for _, count in pairs)) - _MARGIN
-    widest = max(top - bottom for bottom, top in (pair.span(tail) for pair, _ in pairs))
-    if not high - low > 0 or not math.isfinite(widest):  # also if a bound is no number
-        raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
-    step, log_size = _resolution(pairs, high - low, sketch.finest(tilt), widest)
-    if not max(abs(low), abs(high), widest) < step * _LARGEST_INDEX:
-        raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
-    laws = [(connect(pair, step, tail), count) for pair, count in pairs]
-    least = low + skipped * (high - low)
-    return compose(laws, View(tilt=tilt, low=low, steeper=steeper, log_size=log_size, least=least))
+    layout = _Layout.of(pairs, sketch, tilt, log_delta, skipped)
+    return compose([(connect(pair, layout.step, layout.tail), count) for pair, count in pairs], layout.view)
 
 
 def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> tuple[float, int]:
@@ -173,6 +194,39 @@ def _epsilon(pairs: Weighted, delta: float) -> float:
     if not composed.holds_answer(delta):
         composed = _compose(pairs, sketch, tilt, math.log(delta))
     return safe(composed.epsilon(delta))
+
+
+def excess(released: Terms, at: float, delta: float) -> float | None:
+    """Returns by which share of delta a release beside leaks exceeds it at an epsilon, on the grid of its composition.
+
+    It is above 0 if `epsilon` finds more than `at`, and not above 0 if it does not. None where the error of transforms
+    decides that, or where transforms cannot be spared.
+    """
+    found = [_excess(pairs, at, delta) for pairs in _directions(released)]
+    known = [share for share in found if share is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def _excess(pairs: Weighted, at: float, delta: float) -> float | None:
+    alone = [pair for pair, count in pairs if count == 1 and not _is_leak(pair)]
+    leaks = [(pair, count) for pair, count in pairs if _is_leak(pair)]
+    if not leaks or len(alone) != 1 or len(leaks) + 1 != len(pairs):
+        return None
+    sketch = _Sketch.of(pairs, math.log(delta))
+    tilt = sketch.tilt_for_delta(math.log(delta))
+    layout = _Layout.of(pairs, sketch, tilt, math.log(delta))
+    view = replace(layout.view, cumulant=float(sketch.cumulants(np.array([tilt]))[0]))
+    zeros = [(connect(pair, layout.step, layout.tail), count) for pair, count in leaks]
+    epsilon = at / (1 + SLACK)  # a price is raised by that much
+    law = connect(alone[0], layout.step, layout.tail, lowest=math.floor(epsilon / layout.step))
+    low, high = direct_deltas(law, zeros, view, epsilon - drift_of([(law, 1), *zeros]))
+    if low <= delta < high:
+        return None
+    return low / delta - 1 if low > delta else high / delta - 1
+
+
+def _is_leak(pair: Pair) -> bool:
+    return isinstance(pair, AtomicPair) and not pair.losses.any()
 
 
 def delta(released: Terms, at: float) -> float:

@@ -121,8 +121,8 @@ def _horner(weights: Sequence[Enclosure], x: Fraction, digits: int) -> Enclosure
 def normal_reach(outside: Fraction) -> Fraction:
     """Returns a distance x, hardly above the smallest, with P(|N(0, 1)| > x) <= outside."""
 
-    def good(x: Fraction) -> bool:
-        return at_most(lambda digits: normal_tail(Enclosure.of(x, digits)), outside / 2)
+    def good(x: Fraction) -> bool:  # tails fall, so the largest is at the lower end
+        return at_most(lambda digits: _tail_at(Fraction(Enclosure.of(x, digits).low), digits), outside / 2)
 
     found = Fraction(max(0.0, -float(special.ndtri(float(outside / 2)))))
     while not good(found):
@@ -146,10 +146,10 @@ def _by_series(x: Fraction, digits: int) -> Enclosure:
     """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept."""
     extra = digits + 13  # the difference loses up to 12 digits where x <= 7
     term = total = Enclosure.of(x, extra)
-    n = 0
-    while 2 * n + 3 < 2 * x * x or term.high > Decimal(10) ** -extra:
+    n, square, smallest = 0, x * x, Decimal(10) ** -extra
+    while 2 * n + 3 < 2 * square or term.high > smallest:
         n += 1
-        term = term * (x * x / (2 * n + 1))
+        term = term * (square / (2 * n + 1))
         total = total + term
     left = Enclosure(Decimal(0), term.high, extra)
     tail = Fraction(1, 2) - _density(x, extra) * (total + left)

@@ -27,6 +27,7 @@ ROUNDS = 2
 GROWTH = 3  # of the squared mu of a round, beside that of the round before
 _FINE = 10  # steps of the smallest weight, as a power of two
 _EXACT = 8  # numbers of keys that are looked at one by one
+_ABOVE_ALL = 1 + Fraction(1, 1 << 24)  # a distance is found to 2^-34 of itself, so a smaller one may come out above it
 _MOST_KEYS, _MOST_ROUNDS = 10**6, 8
 
 Ints = NDArray[np.int64]
@@ -232,13 +233,26 @@ def _event(multiplier: Fraction, rounds: int, delta: Fraction) -> events.Compose
 
 @lru_cache(maxsize=256)
 def _threshold(mechanism: WeightedSelection, sigma: Fraction) -> int:
-    """The largest ceil(w_t + 1/2 + sigma x_t): one by one for few keys, then for runs of t by its ends, never less."""
-    share = mechanism.delta / (2 * mechanism.rounds)
-    highest = 0
-    for first, last in _runs(mechanism.max_groups):
-        reach = sigma * normal_reach(2 * share_of_delta(share, last))
-        highest = max(highest, math.ceil(mechanism.weight(first) + Fraction(1, 2) + reach))
-    return highest
+    """The largest ceil(w_t + 1/2 + sigma x_t): one by one for few keys, then for runs of t by its ends, never less.
+
+    Weights fall and distances rise with t. So w of the first run and x of the last bound all runs between them, and
+    where this is no more than what was found, none of them is looked at.
+    """
+    share, runs = mechanism.delta / (2 * mechanism.rounds), list(_runs(mechanism.max_groups))
+
+    def search(first: int, end: int, found: int) -> int:
+        """The largest of what was found and of the runs from the first up to below the end."""
+        if first == end:
+            return found
+        reach = sigma * normal_reach(2 * share_of_delta(share, runs[end - 1][1]))
+        found = max(found, math.ceil(mechanism.weight(runs[end - 1][0]) + Fraction(1, 2) + reach))
+        bound = mechanism.weight(runs[first][0]) + Fraction(1, 2) + reach * _ABOVE_ALL
+        if bound <= found:
+            return found
+        middle = (first + end) // 2
+        return search(first, middle, search(middle, end - 1, found))
+
+    return search(0, len(runs), 0)
 
 
 def _runs(most: int) -> Iterator[tuple[int, int]]:
