@@ -200,7 +200,7 @@ def check_excess(epsilon: str, delta: str, moves: tuple[float, ...]) -> None:
 
 
 def test_an_excess_agrees_with_the_composed_law() -> None:
-    """Signs agree on both sides of the price; very close to it, where the error of transforms decides, there is none."""
+    """Signs agree on both sides of the price. Very close to it the error of transforms decides, and there is none."""
     check_excess("0.5", "1e-6", (1e-9, 1e-5))
 
 

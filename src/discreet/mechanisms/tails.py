@@ -143,17 +143,25 @@ def _tail_at(x: Fraction, digits: int) -> Enclosure:
 
 
 def _by_series(x: Fraction, digits: int) -> Enclosure:
-    """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept."""
+    """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept.
+
+    Terms are whole numbers of a tiny unit, one rounded down and one rounded up.
+    """
     extra = digits + 13  # the difference loses up to 12 digits where x <= 7
-    term = total = Enclosure.of(x, extra)
-    n, square, smallest = 0, x * x, Decimal(10) ** -extra
-    while 2 * n + 3 < 2 * square or term.high > smallest:
+    unit = 10 ** (extra + 4)
+    (low, high), (least, most) = _ends(x, unit), _ends(x * x, unit)
+    n, total, upper = 0, low, high
+    while 2 * n + 3 < 2 * x * x or high > 10**4:
         n += 1
-        term = term * (square / (2 * n + 1))
-        total = total + term
-    left = Enclosure(Decimal(0), term.high, extra)
-    tail = Fraction(1, 2) - _density(x, extra) * (total + left)
+        low, high = low * least // (unit * (2 * n + 1)), -(-high * most // (unit * (2 * n + 1)))
+        total, upper = total + low, upper + high
+    series = Enclosure.between(Fraction(total, unit), Fraction(upper + high, unit), extra)
+    tail = Fraction(1, 2) - _density(x, extra) * series
     return Enclosure(max(tail.low, Decimal(0)), tail.high, digits)
+
+
+def _ends(x: Fraction, unit: int) -> tuple[int, int]:
+    return math.floor(x * unit), math.ceil(x * unit)
 
 
 def _by_fraction(x: Fraction, digits: int) -> Enclosure:

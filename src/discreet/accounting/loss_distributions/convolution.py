@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,17 +290,16 @@ def _log_running(logs: Floats, tilt: float, losses: Floats, total: float) -> Flo
 def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -> tuple[Floats, float]:
     """The tilted law of the sum, wrapped around the transform's circle, and a bound of its error in the 2-norm."""
     size = 1 << log_size
-    product: NDArray[np.complex128] | None = None
+    powers: list[NDArray[np.complex128]] = []
     error = 0.0
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
         tilted = tilt * law.losses
         tilted += law.log_masses
         tilted -= cumulant
         circle = _wrapped(np.exp(tilted, out=tilted), law.first, size)
-        power = _integer_power(np.fft.rfft(circle), count)
-        product = power if product is None else np.multiply(product, power, out=product)
+        powers.append(_integer_power(np.fft.rfft(circle), count))
         error += count * (_TRANSFORM * log_size * _norm(circle))
-    masses = np.fft.irfft(product, size)
+    masses = np.fft.irfft(reduce(lambda product, power: np.multiply(product, power, out=product), powers), size)
     count = sum(count for _, count in laws)
     error += (math.sqrt(5) * _UNIT * 4 * count + _TRANSFORM * log_size) * (_norm(masses) + error)
     return masses, 2 * error
