@@ -151,7 +151,7 @@ def _slope(released: Terms, epsilon: Fraction) -> float:
 
     It is that of Gaussian noise alone, for a guess.
     """
-    gaussian = {event: count for event, count in released.items() if isinstance(event, Gaussian)}
+    gaussian: Terms = {event: count for event, count in released.items() if isinstance(event, Gaussian)}
     mu, at = float(gdp.compose(gaussian).mu), float(epsilon)
     density = math.exp(-((at / mu - mu / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
     return max(1.0, mu * density / (2 * max(gaussian_delta(mu, at), 1e-300)))

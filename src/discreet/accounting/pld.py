@@ -86,8 +86,10 @@ class _Sketch:
 
         Cumulants are convex, so tilts that serve are neighbours in the table.
         """
-        limit = self._log_bound(_TILTS[best], epsilon) + _GENTLE
-        return float(_TILTS[bisect_left(range(best), True, key=lambda i: self._log_bound(_TILTS[i], epsilon) <= limit)])
+        tilts = _TILTS[: best + 1].tolist()
+        limit = self._log_bound(tilts[best], epsilon) + _GENTLE
+        serves = bisect_left(tilts, True, hi=best, key=lambda tilt: self._log_bound(tilt, epsilon) <= limit)
+        return float(tilts[serves])
 
     def _log_bound(self, tilt: float, epsilon: float) -> float:
         return float(self.cumulants(np.array([tilt]))[0]) - tilt * epsilon
