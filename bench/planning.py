@@ -91,7 +91,7 @@ def plain() -> float:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.execute("CREATE TABLE visits AS SELECT i % 1000 AS ward, i % 97 AS age FROM range(1000000) t(i)")
-    return cpu(lambda: connection.execute("SELECT ward, COUNT(*), AVG(age) FROM visits GROUP BY ward").arrow())
+    return cpu(lambda: connection.sql("SELECT ward, COUNT(*), AVG(age) FROM visits GROUP BY ward").to_arrow_table())
 
 
 def main() -> None:

@@ -169,7 +169,7 @@ def _falls_smoothly(released: Terms) -> bool:
 
 def _excess(released: Terms, epsilon: Fraction, delta: Fraction) -> float:
     """A number that falls with the price of the releases, above 0 if, and only if, this is above epsilon."""
-    beyond = pld.excess(released, float_below(epsilon), float_below(delta)) if _falls_smoothly(released) else None
+    beyond = _without_transforms(released, epsilon, delta)
     if beyond is not None and beyond <= 0:  # a price is the least of all methods
         return beyond
     if beyond is None:
@@ -179,6 +179,15 @@ def _excess(released: Terms, epsilon: Fraction, delta: Fraction) -> float:
         if price > epsilon:
             return beyond
     return float(Fraction(price) / epsilon - 1) if math.isfinite(price) else math.inf
+
+
+def _without_transforms(released: Terms, epsilon: Fraction, delta: Fraction) -> float | None:
+    if not _falls_smoothly(released):
+        return None
+    try:
+        return pld.excess(released, float_below(epsilon), float_below(delta))
+    except UnsupportedEvent:  # other methods have a price
+        return None
 
 
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:

@@ -232,7 +232,8 @@ def direct_deltas(law: GridLaw, leaks: Laws, view: View, at: float) -> tuple[flo
     The sum of one loss and zeros needs no transform. The composed law errs from it by at most a bound, which is added
     to its delta: so that is at least the delta of the sum, and at most this plus twice the bound. The bound is
     estimated, for weights by their integral, and taken a quarter larger. Both numbers leave room for the rounding of
-    running sums, a random walk, and for what is not summed here: 10^-10 of delta.
+    running sums, a random walk, and for what is not summed here: 10^-10 of delta. The estimates decide whether the
+    composed law would say the same, and never whether a release is private: the delta of the sum is a bound by itself.
 
     Args:
         law: of the one release, whose lowest point is the last at or below `at`.
