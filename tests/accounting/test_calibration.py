@@ -135,13 +135,13 @@ LEAKY = [
 
 def leaky_start(epsilon: Fraction, delta: Fraction, parts: int) -> Fraction:
     """The noise of one part for which all of them have the mu that half of delta allows."""
-    shares = sum(Fraction(1, 2 * part + 2) for part in range(parts))
+    shares = sum(1 / (2 * part + 2) for part in range(parts))
     return accounting.gaussian_sigma(epsilon, delta / 2) * Fraction(math.sqrt(shares))
 
 
 def test_raised_noise_is_within_the_target_and_the_noise_before_it_is_not() -> None:
     epsilon, delta = Fraction(1, 1000), Fraction(1, 10**9)
-    seen = []
+    seen: list[Fraction] = []
 
     def family(sigma: Fraction) -> events.Composed:
         seen.append(sigma)
@@ -176,7 +176,7 @@ def test_interpolation_ends_where_trying_one_noise_after_the_other_does(epsilon:
 def test_interpolation_finds_the_first_of_any_falling_excess(
     first: float, slope: float, guessed: float, bend: float, endless: int
 ) -> None:
-    looks = []
+    looks: list[int] = []
 
     def excess(times: int) -> float:
         looks.append(times)

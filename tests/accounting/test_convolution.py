@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import pld
+from discreet.accounting.composition import Terms
 from discreet.accounting.loss_distributions.convolution import GridLaw, View, _weight_norm, compose, connect
 from discreet.accounting.loss_distributions.pairs import GaussianPair, LaplacePair, Pair, SampledPair
 from discreet.privacy import events
@@ -139,7 +140,7 @@ def test_a_sum_over_part_of_the_window_gives_the_same_deltas_there() -> None:
 
 @pytest.mark.parametrize("delta", [0.4, 0.05, 1e-3, 1e-9])
 def test_an_answer_below_the_part_that_was_summed_is_found(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    released = {events.Laplace(4): 30}
+    released: Terms = {events.Laplace(4): 30}
     found = pld.epsilon(released, delta)
     for skipped in (0.0, 0.9):  # all of the window at once, or hardly any of it
         monkeypatch.setattr(pld, "_UNLIKELY", skipped)

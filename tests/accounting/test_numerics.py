@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from discreet.accounting.numerics import valley
 
@@ -12,9 +13,9 @@ from discreet.accounting.numerics import valley
 @given(size=st.integers(2, 200), lowest=st.floats(-1.5, 1.5), power=st.floats(0.5, 6))
 def test_the_lowest_of_all_points_is_seen(size: int, lowest: float, power: float) -> None:
     points = np.linspace(-1, 1, size)
-    looks = []
+    looks: list[float] = []
 
-    def function(some: np.ndarray) -> np.ndarray:
+    def function(some: NDArray[np.float64]) -> NDArray[np.float64]:
         looks.extend(some.tolist())
         return np.asarray(np.abs(some - lowest) ** power)
 
