@@ -252,7 +252,7 @@ def _threshold(mechanism: WeightedSelection, sigma: Fraction) -> int:
         middle = (first + end) // 2
         return search(first, middle, search(middle, end - 1, found))
 
-    return search(0, len(runs), 0)
+    return search(1, len(runs), search(0, 1, 0))  # with little noise a single key decides, with much the most of them
 
 
 def _runs(most: int) -> Iterator[tuple[int, int]]:
