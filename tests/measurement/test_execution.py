@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ from discreet.measurement.program.execution import finished
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Literal, Order, Output, Question
 from discreet.plan.model.types import Type
+from discreet.plan.post.columns import Columns
 from discreet.plan.post.outputs import Cell, Noisy
 
 MEAN, COUNT = Column("#1", Type.FLOAT), Column("#2", Type.INT)
@@ -26,10 +26,13 @@ ASKED = Question(
 def test_having_and_order_decide_alike_at_every_risk() -> None:
     """A mean near its bounds moves with the risk; an output of two aggregates is made at half of it."""
 
-    def groups(outside: Fraction) -> Iterator[dict[str, Cell]]:
+    def groups(outside: Fraction) -> Columns[Cell]:
         near = 1.0 if outside > Fraction(1, 30) else -1.0
-        yield {"#1": Noisy(near, near - 1, near + 1), "#2": Noisy(3, 2, 4)}
-        yield {"#1": Noisy(None if near < 0 else 0.5, 0.0, 1.0), "#2": Noisy(5, 4, 6)}
+        rows: list[dict[str, Cell]] = [
+            {"#1": Noisy(near, near - 1, near + 1), "#2": Noisy(3, 2, 4)},
+            {"#1": Noisy(None if near < 0 else 0.5, 0.0, 1.0), "#2": Noisy(5, 4, 6)},
+        ]
+        return Columns.of(rows)
 
     program: Any = SimpleNamespace(question=ASKED, estimators={"#1": None, "#2": None})
     rows = finished(program, groups, Fraction(19, 20))

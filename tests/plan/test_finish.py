@@ -16,7 +16,7 @@ Rows = list[dict[str, Any]]
 
 
 def answer(text: str, rows: Rows) -> Rows:
-    return finish(parse(text, SCHEMAS), rows)
+    return list(finish(parse(text, SCHEMAS), rows))
 
 
 GROUPS: Rows = [

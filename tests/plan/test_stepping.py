@@ -93,7 +93,7 @@ def ours(asked: Question, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
     steps = asked.steps if asked.having is None else (FilterGroups(asked.having), *asked.steps)
     shown = walked(steps, base, Setting(), measured(asked))
-    return finish(replace(asked, having=None), shown)
+    return list(finish(replace(asked, having=None), shown))
 
 
 def theirs(text: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

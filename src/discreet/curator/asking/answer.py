@@ -24,7 +24,8 @@ from discreet.measurement.program.execution import TOTAL, Released, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.post.outputs import Cell, Noisy, NoisyTime
+from discreet.plan.post.columns import Columns
+from discreet.plan.post.outputs import Cell, Measured, Noisy, NoisyColumn, NoisyTime
 from discreet.plan.post.steps import measured, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -47,7 +48,7 @@ class Answer(Displayed):
 
     Attributes:
         columns: the names of all columns, intervals included.
-        records: rows as dictionaries, intervals included.
+        records: rows as dictionaries, intervals included; they are held as columns.
         cost: what was charged; nothing if it was replayed.
         remaining: what the account can still spend.
         event: what was released.
@@ -65,7 +66,7 @@ class Answer(Displayed):
     """
 
     columns: tuple[str, ...]
-    records: tuple[dict[str, Any], ...]
+    records: Sequence[dict[str, Any]]
     cost: Loss
     remaining: Remaining
     event: Event
@@ -91,7 +92,8 @@ class Answer(Displayed):
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed."""
         stage("Working out intervals")
-        program, rows, more = result.released.program, result.released.rows(confidence), frozenset[str]()
+        program, more = result.released.program, frozenset[str]()
+        rows: Sequence[dict[str, Cell]] = result.released.rows(confidence)
         if profile is not None:
             rows, more = completed(result.released, profile, confidence, rows)
         unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
@@ -235,8 +237,9 @@ class Answer(Displayed):
         totals = self.totals or (frozenset[str](),) * len(self.records)
         return [record | dict.fromkeys(left, TOTAL) for record, left in zip(self.records, totals, strict=True)]
 
-    def _by_column(self) -> dict[str, list[Any]]:
-        return {name: _alike([record[name] for record in self.records]) for name in self.columns}
+    def _by_column(self) -> dict[str, Any]:
+        held = Columns.of(self.records).columns
+        return {name: _alike(held[name]) if self.records else [] for name in self.columns}
 
 
 def whole(program: Program) -> frozenset[str]:
@@ -248,11 +251,13 @@ def whole(program: Program) -> frozenset[str]:
     return frozenset(name for name, aggregates in used.items() if aggregates <= program.whole)
 
 
-def _alike(values: list[Any]) -> list[Any]:
-    """Numbers of one kind: floats as soon as one is a float or does not fit into 64 bits."""
+def _alike(values: Any) -> Any:
+    """Numbers of one kind: floats as soon as one is a float or does not fit into 64 bits. Arrays are as they are."""
+    if isinstance(values, np.ndarray):
+        return values
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if all(isinstance(value, int) and abs(value) <= _LARGEST for value in numbers):
-        return values
+        return list(values)
     return [float(value) if isinstance(value, int) else value for value in values]
 
 
@@ -269,22 +274,31 @@ def _names(output: Output, noisy: frozenset[str], times: AbstractSet[str]) -> tu
     return (name, f"{name}_low", f"{name}_high") if spread else (name,)
 
 
-def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:
+def records(rows: Sequence[dict[str, Cell]]) -> Columns[Any]:
     """Returns rows with each noisy value spread over three columns, as plain values; ends are rounded outwards."""
-    return tuple(_record(row) for row in rows)
-
-
-def _record(row: dict[str, Cell]) -> dict[str, Any]:
+    held = Columns.of(rows)
     made: dict[str, Any] = {}
-    for name, cell in row.items():
-        if isinstance(cell, Noisy):
-            made[name] = _plain(cell.value, float)
-            made[f"{name}_low"], made[f"{name}_high"] = _plain(cell.low, float_below), _plain(cell.high, float_above)
-        elif isinstance(cell, NoisyTime):
-            made |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
-        else:
-            made[name] = cell + 0.0 if isinstance(cell, float) else cell  # a zero has no sign
-    return made
+    for name, cells in held.columns.items():
+        parts = _spread(cells)
+        made |= dict(zip((name, f"{name}_low", f"{name}_high")[: len(parts)], parts, strict=True))
+    return Columns(made, len(held))
+
+
+def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
+    """A column of cells as one of plain values, or as three if they have intervals."""
+    if isinstance(cells, NoisyColumn):
+        return cells.value, cells.low, cells.high
+    if not any(isinstance(cell, Measured) for cell in cells):
+        return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells],)  # a zero has no sign
+    return tuple(map(list, zip(*map(_ends, cells), strict=True)))
+
+
+def _ends(cell: Cell) -> tuple[Any, Any, Any]:
+    if isinstance(cell, NoisyTime):
+        return cell.value, cell.low, cell.high
+    if isinstance(cell, Noisy):
+        return _plain(cell.value, float), _plain(cell.low, float_below), _plain(cell.high, float_above)
+    return cell, None, None
 
 
 def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) -> int | float | None:
@@ -322,21 +336,21 @@ class Adjusted(Released):
         apart = raw.program.question.sets and raw.program.tables is None
         self._fit = _fitting(raw) if consistent and apart else None
 
-    def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
+    def groups(self, outside: Fraction) -> Columns[Cell]:
         """See `Released.groups`."""
-        rows = list(self._raw.groups(outside))
+        rows = self._raw.groups(outside)
+        found = dict(rows.columns)
         for aggregate in self.program.question.aggregates:
             total = self.program.estimators[aggregate.name].total
             if total is None:
                 continue
-            cells = [cell for row in rows if isinstance(cell := row[aggregate.name], Noisy)]
+            cells = [cell for cell in found[aggregate.name] if isinstance(cell, Noisy)]
             if self._fit is not None and aggregation(aggregate.kind).adds_up(2):
                 cells = _fitted(cells, self._fit)
             if self._nonnegative and total.positive:
                 cells = [_held(cell) for cell in cells]
-            for row, cell in zip(rows, cells, strict=True):
-                row[aggregate.name] = cell
-        yield from rows
+            found[aggregate.name] = cells
+        return Columns(found, len(rows))
 
 
 def _held(cell: Noisy) -> Noisy:

@@ -25,13 +25,14 @@ from discreet.measurement.intervals.arithmetic import Ends, Floats
 from discreet.measurement.intervals.noise import ULPS, Noise, Terms, real_values
 from discreet.measurement.releases.additive import Integers, Linear
 from discreet.measurement.releases.grids import MOST_ROWS
-from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn
 
 T = TypeVar("T")
 
 COUNTED = Fraction(1, 1000)
 """Of the risk of a sum: that its values are more than their noisy number tells."""
 
+_FAR = 1 << 60  # numerators of 64 bits are no larger either
 _NARROWINGS = 4  # each brings an interval of a mean nearer to its limit; all of them are valid
 
 
@@ -119,7 +120,7 @@ class Total(Estimator):
         share = outside * COUNTED
         return noise.reach(self.linear, outside - share) + self.rounding * noise.reach(self.values, share)
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> Sequence[Noisy]:
         """Returns sums with the same error for all; one that is whole is rounded, and its interval has whole ends.
 
         See `miss` for the rounding of values; where their noisy number is negative, it stands for none.
@@ -191,7 +192,7 @@ class Ratio(Estimator):
         """
         return noise.variance(self.top) + (self.width / 4) ** 2 * noise.variance(self.bottom)
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> NoisyColumn:
         """Returns means, ends rounded outwards within the bounds."""
         found = self.ends(noise, rows, float(outside))
         width, centre = float(self.width), float(self.centre)
@@ -199,8 +200,7 @@ class Ratio(Estimator):
         slack = ULPS * (abs(centre) + width)
         lows = np.maximum(centre + found.low * width - slack, least)
         highs = np.minimum(centre + found.high * width + slack, most)
-        values = np.clip(centre + found.value * width, lows, highs)
-        return [Noisy(v, a, b) for v, a, b in zip(values.tolist(), lows.tolist(), highs.tolist(), strict=True)]
+        return NoisyColumn(np.clip(centre + found.value * width, lows, highs), lows, highs)
 
     def ends(self, noise: Noise, rows: Integers, outside: float) -> Ends:
         """Returns means, counted from the centre in units of the width, with their intervals.
@@ -287,14 +287,14 @@ def _exact(linear: Linear, rows: Integers) -> list[Fraction]:
     return [Fraction(n, denominator) for n in numerators]
 
 
-def _whole_totals(linear: Linear, rows: Integers, reach: Fraction) -> list[Noisy]:
-    numerators, denominator = linear.values(rows)
-    far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here
-    return [_whole(n, far, denominator) for n in numerators]
-
-
-def _whole(numerator: int, far: int, denominator: int) -> Noisy:
+def _whole_totals(linear: Linear, rows: Integers, reach: Fraction) -> Sequence[Noisy]:
     """The nearest whole number and those within reach; at a low confidence there may be none of them."""
-    value = (2 * numerator + denominator) // (2 * denominator)
-    low, high = -((far - numerator) // denominator), (numerator + far) // denominator
-    return Noisy(value, min(value, low), max(value, high))
+    n, denominator = linear.numerators(rows)
+    far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here
+    if far > _FAR or denominator > _FAR:
+        n = n.astype(object)
+    value = (2 * n + denominator) // (2 * denominator)
+    low, high = np.minimum(value, -((far - n) // denominator)), np.maximum(value, (n + far) // denominator)
+    if n.dtype != object:
+        return NoisyColumn(value, low, high)
+    return [Noisy(*one) for one in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)]

@@ -217,11 +217,11 @@ def _real(x: Fraction) -> float:
 
 def real_values(linear: Linear, rows: Integers) -> Floats:
     """Returns the sum of each row of statistics, as doubles."""
-    numerators, denominator = linear.values(rows)
+    numerators, denominator = linear.numerators(rows)
     try:
-        return np.array(numerators, dtype=np.float64) / float(denominator)
+        return np.asarray(numerators.astype(np.float64) / float(denominator))
     except OverflowError:
-        return np.asarray(reals([[Fraction(n, denominator) for n in numerators]])[0])
+        return np.asarray(reals([[Fraction(n, denominator) for n in numerators.tolist()]])[0])
 
 
 @lru_cache(maxsize=4096)

@@ -135,7 +135,7 @@ def _of_column(left: Figure, kept: Figure, clipped: Figure | None) -> Coverage:
 
 def completed(
     released: Released, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
-) -> tuple[list[dict[str, Cell]], frozenset[str]]:
+) -> tuple[Sequence[dict[str, Cell]], frozenset[str]]:
     """Returns the rows of an answer with numbers of all rows of a table in the place of numbers within limits.
 
     What was counted and what limits, bounds and missing ids leave out add up to the whole; the risk of an interval is
@@ -151,7 +151,7 @@ def completed(
     plain = described and question.source is None and not (question.keys or question.steps)
     alone = not (question.beside or question.sets or question.having or profile.by_row)
     if not (plain and alone) or question.table != profile.table or profile.most_rows is None:
-        return list(rows), frozenset()
+        return rows, frozenset()
     named = {one.name: one for one in question.aggregates}
     asked = {o.name: named[o.expression.name] for o in question.outputs if isinstance(o.expression, Column)}
     missed = _Missed(profile, released.program.contribution.limits.rows, (1 - confidence) / (2 * _FIGURES))

@@ -30,6 +30,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
+from discreet.plan.post.columns import Columns
 from discreet.plan.post.outputs import Cell, Noisy, finish
 from discreet.plan.validation import check_reading
 
@@ -90,7 +91,7 @@ class Released:
         """Returns what there is to say beside the notes of the program: nothing."""
         return ()
 
-    def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
+    def rows(self, confidence: Fraction) -> Columns[Cell]:
         """Returns the answer: outputs by name, each number with an interval of this confidence.
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
@@ -104,13 +105,11 @@ class Released:
         """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
         return self.noisy if self.program.tables is None else None
 
-    def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
+    def groups(self, outside: Fraction) -> Columns[Cell]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
-        finished = self._finished(outside)
-        names = self.program.question.labels
-        for index, key in enumerate(self.keys):
-            row: dict[str, Cell] = dict(zip(names, key, strict=True))
-            yield row | {name: cells[index] for name, cells in finished.items()}
+        labels = self.program.question.labels
+        keys = zip(*self.keys, strict=True) if self.keys else ((),) * len(labels)
+        return Columns({**dict(zip(labels, keys, strict=True)), **self._finished(outside)}, len(self.keys))
 
     def totals(self, confidence: Fraction) -> list[frozenset[str]]:
         """Returns for each row of the answer the columns of keys that its grouping leaves out; nothing after steps."""
@@ -121,7 +120,7 @@ class Released:
         shown = {o.name: o.expression for o in question.outputs if isinstance(o.expression, Column)}
         keys = {name: places[column] for name, column in shown.items() if column in places}
         marks = tuple(Output(name, Column(grouping(place), Type.INT)) for name, place in keys.items())
-        rows = finish(replace(question, outputs=marks), list(self.groups(1 - confidence)))
+        rows = finish(replace(question, outputs=marks), self.groups(1 - confidence))
         return [frozenset(name for name, absent in row.items() if absent) for row in rows]
 
     def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
@@ -153,17 +152,17 @@ class Released:
         return found
 
 
-def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
+def finished(program: Program, groups: Finishing, confidence: Fraction) -> Columns[Cell]:
     """Returns the rows of an answer, from keys and aggregates of each group at any risk."""
     question, names = program.question, set(program.estimators)
     if question.steps:
         return worked(program, groups, confidence)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
     risk, shared = 1 - confidence, sorted(set(counts.values()) - {1})
-    first = list(groups(risk))
+    first = groups(risk)
     answers = {1: finish(question, first)}
-    answers |= {k: finish(question, same_values(first, iter(groups(risk / k)))) for k in shared}
-    return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(len(answers[1]))]
+    answers |= {k: finish(question, same_values(first, groups(risk / k))) for k in shared}
+    return Columns({name: answers[k].columns[name] for name, k in counts.items()}, len(answers[1]))
 
 
 def _aggregates(expression: Expression, names: set[str]) -> int:

@@ -6,7 +6,7 @@ hold if the intervals of all aggregates of all groups hold at once, each at an e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +26,8 @@ from discreet.mechanisms.sums import (
     repeated_laplace_reach,
 )
 from discreet.plan.model.nodes import Question, Step
-from discreet.plan.post.outputs import Cell, Noisy, NoisyTime, finish
+from discreet.plan.post.columns import Columns
+from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime, finish
 from discreet.plan.post.step_evaluation import Setting, walked
 from discreet.plan.post.steps import (
     AttachQuestion,
@@ -39,7 +40,7 @@ from discreet.plan.post.steps import (
     single,
 )
 
-Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
+Finishing = Callable[[Fraction], Columns[Cell]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
 
 _FEW, _JOINED = 3, 1024
@@ -126,7 +127,7 @@ def worked(
     confidence: Fraction,
     noisy: Integers | None = None,
     blocks: Sequence[Finishing] = (),
-) -> list[dict[str, Cell]]:
+) -> Columns[Cell]:
     """Returns the rows of an answer that works on released groups.
 
     Args:
@@ -147,11 +148,11 @@ def worked(
     own = {aggregate.name: 1 for aggregate in question.aggregates}
     known = own if drawn else single(question, frozenset(totals))
     counts = {output.name: rests(output.expression, known, depend) for output in question.outputs}
-    values, others = list(groups(risk)), [list(block(risk)) for block in blocks]
+    values, others = groups(risk), [block(risk) for block in blocks]
     all_cells = len(values) * len(program.estimators) + sum(
         len(rows) * len(part.estimators) for rows, part in zip(others, program.beside, strict=True)
     )
-    answers: dict[int | None, list[dict[str, Cell]]] = {}
+    answers: dict[int | None, Columns[Cell]] = {}
     for count in set(counts.values()):
         share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
         laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
@@ -162,7 +163,7 @@ def worked(
         ]
         answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished))
     length = len(next(iter(answers.values())))
-    return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
+    return Columns({name: answers[count].columns[name] for name, count in counts.items()}, length)
 
 
 def is_of_shown_groups(program: Program) -> bool:
@@ -197,14 +198,19 @@ def _totals(program: Program) -> dict[str, Total]:
     return {name: total for name, each in program.estimators.items() if (total := each.total) is not None}
 
 
-def same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
+def same_values(values: Columns[Cell], rows: Columns[Cell]) -> Columns[Cell]:
     """Returns rows with the values of others: a mean near its bounds may differ a little from one risk to another.
 
     So HAVING and ORDER BY decide alike, whatever the risk.
     """
-    return [
-        {name: _at(first[name], part) for name, part in row.items()} for first, row in zip(values, rows, strict=True)
-    ]
+    found = {name: _with_values(values.columns[name], column) for name, column in rows.columns.items()}
+    return Columns(found, len(rows))
+
+
+def _with_values(first: Sequence[Cell], parts: Sequence[Cell]) -> Sequence[Cell]:
+    if isinstance(first, NoisyColumn) and isinstance(parts, NoisyColumn):
+        return parts.at(first.value)
+    return [_at(one, part) for one, part in zip(first, parts, strict=True)]
 
 
 def _at(first: Cell, part: Cell) -> Cell:
@@ -217,12 +223,12 @@ def _at(first: Cell, part: Cell) -> Cell:
     return part
 
 
-def _of_block(question: Question, rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
+def _of_block(question: Question, rows: Columns[Cell]) -> Columns[Cell]:
     """The rows of a question beside."""
     return _finished(question, rows, Setting()) if question.steps else finish(question, rows)
 
 
-def _finished(question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting) -> list[dict[str, Cell]]:
+def _finished(question: Question, rows: Columns[Cell], setting: Setting) -> Columns[Cell]:
     before: tuple[Step, ...] = () if question.having is None else (FilterGroups(question.having),)
     shown = walked((*before, *question.steps), rows, setting, measured(question))
     return finish(replace(question, having=None), shown)

@@ -6,7 +6,7 @@ Every exact integer that leaves an engine to be added to meets its noise in `Mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,6 +23,8 @@ from discreet.privacy import events
 
 Integers = NDArray[np.object_]
 """Python's integers, a row for each group and a column for each statistic."""
+
+_MOST = 1 << 60  # in 64 bits there is room for three more factors of two
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +63,36 @@ class Linear:
         """Returns the sum for these statistics, exactly."""
         return sum((weight * statistics[place] for place, weight in self.weights), Fraction(0))
 
-    def values(self, rows: Iterable[Sequence[int]]) -> tuple[list[int], int]:
+    def values(self, rows: Integers) -> tuple[list[int], int]:
         """Numerators for many rows of statistics, and their common denominator."""
+        numerators, denominator = self.numerators(rows)
+        found: list[int] = numerators.tolist()
+        return found, denominator
+
+    def numerators(self, rows: Integers) -> tuple[Integers | NDArray[np.int64], int]:
+        """Returns the same as an array: of 64 bits where sums of these cannot overflow, else of Python's integers."""
         bottom = math.lcm(*(weight.denominator for _, weight in self.weights))
         whole = [(place, int(weight * bottom)) for place, weight in self.weights]
-        listed = list(rows)
-        totals = [0] * len(listed)
-        for place, weight in whole:  # one place of all rows after the other takes a third of the time
-            totals = [total + weight * row[place] for total, row in zip(totals, listed, strict=True)]
-        return totals, bottom
+        columns = _in_64_bits([rows[:, place] for place, _ in whole], [weight for _, weight in whole])
+        if columns is None:
+            columns = [rows[:, place].astype(object) for place, _ in whole]
+        totals = sum(weight * column for (_, weight), column in zip(whole, columns, strict=True))
+        return (np.zeros(len(rows), dtype=np.int64) if not whole else np.asarray(totals)), bottom
+
+
+def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDArray[np.int64]] | None:
+    """Statistics as numbers of 64 bits; None if a sum of them with these weights might not be one.
+
+    Statistics that were fitted to each other may be fractions, which stay what they are.
+    """
+    if not all(type(value) is int for column in columns for value in column.tolist()):
+        return None
+    try:
+        small = [column.astype(np.int64) for column in columns]  # raises where one does not fit
+    except OverflowError:
+        return None
+    most = sum(abs(w) * max(-int(c.min()), int(c.max())) for w, c in zip(weights, small, strict=True) if len(c))
+    return small if most <= _MOST and all(abs(weight) <= _MOST for weight in weights) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

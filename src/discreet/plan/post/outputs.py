@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.exact import float_above, float_below
 from discreet.plan.analysis.value_bounds import span
@@ -21,6 +24,9 @@ from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Order, Question, Value, columns
 from discreet.plan.model.types import Type
+from discreet.plan.post.columns import Columns, listed
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,49 @@ class Noisy:
             for name in ("value", "low", "high"):
                 if getattr(self, name) == 0:
                     object.__setattr__(self, name, getattr(self, name) + 0)  # -0.0 + 0 is 0.0
+
+
+class NoisyColumn(Sequence[Noisy]):
+    """Released numbers and their intervals, of which none is without a value: a `Noisy` is made when one is looked at.
+
+    Args:
+        value: whole numbers, or doubles.
+        low: of the same kind.
+        high: of the same kind.
+
+    >>> column = NoisyColumn(np.array([3, 5]), np.array([1, 3]), np.array([5, 7]))
+    >>> column[1], len(column)
+    (Noisy(value=5, low=3, high=7), 2)
+    """
+
+    __slots__ = ("high", "low", "value")
+
+    def __init__(self, value: Numbers, low: Numbers, high: Numbers) -> None:
+        self.value, self.low, self.high = value + 0, low + 0, high + 0  # -0.0 + 0 is 0.0
+
+    def taken(self, places: Sequence[int]) -> NoisyColumn:
+        """Returns the numbers at some places, in this order."""
+        chosen = np.asarray(places, dtype=np.intp)
+        return NoisyColumn(self.value[chosen], self.low[chosen], self.high[chosen])
+
+    def at(self, value: Numbers) -> NoisyColumn:
+        """Returns intervals of other values, as much wider as it takes to hold them."""
+        return NoisyColumn(value, np.minimum(self.low, value), np.maximum(self.high, value))
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[Noisy]:
+        return map(Noisy, self.value.tolist(), self.low.tolist(), self.high.tolist())
+
+    @overload
+    def __getitem__(self, index: int) -> Noisy: ...
+    @overload
+    def __getitem__(self, index: slice) -> NoisyColumn: ...
+
+    def __getitem__(self, index: int | slice) -> Noisy | NoisyColumn:
+        parts = self.value[index], self.low[index], self.high[index]
+        return NoisyColumn(*parts) if isinstance(index, slice) else Noisy(*(part.item() for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +104,7 @@ Cell = Value | Measured
 Row = Mapping[str, Cell]
 
 
-def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
+def finish(question: Question, rows: Sequence[Row]) -> Columns[Cell]:
     """Computes the rows of an answer from released values.
 
     Args:
@@ -79,12 +128,32 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
     >>> finish(asked, [{"#1": Noisy(42, 39, 45)}])
     [{'n': Noisy(value=42, low=39, high=45)}]
     """
-    kept = [row for row in rows if question.having is None or evaluate(question.having, values_of(row)) is True]
+    kept = Columns.of(rows)
+    if question.having is not None:
+        kept = kept.taken([place for place, found in enumerate(_evaluated(question.having, kept)) if found is True])
     for order in reversed(question.order):  # sorting keeps the order of equals, so the first order is applied last
-        kept = _sorted(kept, order)
+        kept = kept.taken(_sorted(_evaluated(order.expression, kept), order))
     end = None if question.limit is None else question.offset + question.limit
     shown = kept[question.offset : end]
-    return [{output.name: cell(output.expression, row) for output in question.outputs} for row in shown]
+    return Columns({output.name: _cells(output.expression, shown) for output in question.outputs}, len(shown))
+
+
+def _cells(expression: Expression, rows: Columns[Cell]) -> Sequence[Cell]:
+    """One output of all rows."""
+    if isinstance(expression, Column) and rows:
+        return rows.columns[expression.name]
+    return [cell(expression, row) for row in rows]
+
+
+def _evaluated(expression: Expression, rows: Columns[Cell]) -> Sequence[Value]:
+    """What an expression of released values is in each row."""
+    names = sorted({column.name for column in columns(expression)})
+    if not rows or not names:
+        return [evaluate(expression, {})] * len(rows)
+    given = [values_of_column(rows.columns[name]) for name in names]
+    if isinstance(expression, Column):
+        return given[0]
+    return [evaluate(expression, dict(zip(names, values, strict=True))) for values in zip(*given, strict=True)]
 
 
 def cell(expression: Expression, row: Row) -> Cell:
@@ -173,6 +242,14 @@ def values_of(row: Row) -> dict[str, Any]:
     return {name: part.value if isinstance(part, Measured) else part for name, part in row.items()}
 
 
+def values_of_column(column: Sequence[Cell]) -> Sequence[Any]:
+    """Returns the released values of a column."""
+    if isinstance(column, NoisyColumn):
+        return listed(column.value)
+    parts: Sequence[Cell] = listed(column)
+    return [part.value if isinstance(part, Measured) else part for part in parts]
+
+
 def span_of(part: Cell) -> Span:
     """Returns the interval in which the true value may be; days and moments are numbers of days."""
     if isinstance(part, Measured):
@@ -204,9 +281,8 @@ def _shown(end: End, rounded: Any) -> int | float:
     return end.numerator if end.denominator == 1 else rounded(end)
 
 
-def _sorted(rows: Sequence[Row], order: Order) -> list[Row]:
-    """Rows by a value, NULL last in both directions."""
-    valued = [(evaluate(order.expression, values_of(row)), row) for row in rows]
-    present = [pair for pair in valued if pair[0] is not None]
-    present.sort(key=lambda pair: pair[0], reverse=order.descending)
-    return [row for _, row in present] + [row for value, row in valued if value is None]
+def _sorted(values: Sequence[Any], order: Order) -> list[int]:
+    """The places of rows by a value, NULL last in both directions."""
+    present = [place for place, value in enumerate(values) if value is not None]
+    present.sort(key=values.__getitem__, reverse=order.descending)
+    return present + [place for place, value in enumerate(values) if value is None]

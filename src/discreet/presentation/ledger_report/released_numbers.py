@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,7 @@ from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
+from discreet.plan.post.columns import Columns
 from discreet.presentation.ledger_view.ledger_history import Declared
 
 CONFIDENCE = Fraction(95, 100)
@@ -37,7 +38,7 @@ class ReleasedNumbers:
         private: whether its noise protects anybody, or was seeded for a test.
     """
 
-    records: tuple[dict[str, Any], ...]
+    records: Sequence[dict[str, Any]]
     private: bool
 
 
@@ -78,12 +79,10 @@ def _rebuilt(about: Question, fields: Mapping[str, Any], payload: bytes, schema:
 
 
 def _shown(released: Released, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
-    rows = [
-        {name: cell for name, cell in row.items() if name not in names}
-        | {title: row[name] for name, title in names.items() if name in row}
-        for row in released.groups(1 - CONFIDENCE)
-    ]
-    return ReleasedNumbers(records=records(rows), private=private)
+    groups = released.groups(1 - CONFIDENCE)
+    keys = {name: cells for name, cells in groups.columns.items() if name not in names}
+    numbers = {title: groups.columns[name] for name, title in names.items() if name in groups.columns}
+    return ReleasedNumbers(records=records(Columns(keys | numbers, len(groups))), private=private)
 
 
 def _names(form: Mapping[str, Any]) -> dict[str, str]:
