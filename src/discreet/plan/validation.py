@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
+from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
@@ -101,8 +102,7 @@ def check_reading(reading: Reading, declared: Declared) -> None:
     for key in reading.keys:
         if key.type is Type.FLOAT:
             raise InvalidParameter("key", "float", "not to be of type float", "Group by to_int, round or a text.")
-    for values in reading.public_keys or ():
-        _check_key(values, reading.keys)
+    _check_keys(reading.public_keys or (), reading.keys)
     if reading.bounding is not None:
         _check_bounding(reading.bounding, columns)
     _check_asked(reading)
@@ -280,11 +280,26 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _check_key(values: tuple[Value, ...], keys: tuple[Expression, ...]) -> None:
-    if len(values) != len(keys):
-        raise InvalidParameter("public_keys", values, f"to have {len(keys)} values each")
-    for value, key in zip(values, keys, strict=True):
-        check_value(value, key.type)
+def _check_keys(listed: Sequence[tuple[Value, ...]], keys: tuple[Expression, ...]) -> None:
+    """Refuses a key that is not of the types of its expressions; there may be many, so they are looked at by column."""
+    if set(map(len, listed)) - {len(keys)}:
+        wrong = next(values for values in listed if len(values) != len(keys))
+        raise InvalidParameter("public_keys", wrong, f"to have {len(keys)} values each")
+    for column, key in zip(zip(*listed, strict=True), keys, strict=True) if listed else ():
+        if not _are_plainly(column, key.type):
+            for value in column:
+                check_value(value, key.type)
+
+
+def _are_plainly(values: Sequence[Value], kind: Type) -> bool:
+    """Whether values are of a type, as far as that is seen of all at once; False says nothing."""
+    present = [value for value in values if value is not None]
+    if set(map(type, present)) - {_PYTHON[kind]}:
+        return False
+    if kind is Type.INT:
+        whole: list[Any] = present
+        return not whole or (min(whole) >= INT_LOW and max(whole) <= INT_HIGH)
+    return kind in (Type.BOOL, Type.DATE) or (kind is Type.TEXT and "".join(map(str, present)).isascii())
 
 
 def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
@@ -302,7 +317,7 @@ def _check_split(split: Split, keys: tuple[Expression, ...]) -> None:
     if split.only is not None:
         check.integer(shift=split.only.shift, at_least=0, at_most=LARGEST_SHIFT)
         for values, first, last in split.only.places:
-            _check_key(values, keys)
+            _check_keys([values], keys)
             check.integer(first=first, at_least=0, at_most=LARGEST_STEPS)
             check.integer(last=last, at_least=first, at_most=first + LONGEST_RUN)
 
@@ -311,7 +326,7 @@ def _check_spread(spread: Spread, reading: Reading) -> None:
     if reading.bounding is None or not reading.keys or reading.public_keys is not None:
         raise InvalidParameter("spread", "a reading", "to count units of several rows by private groups")
     for values in spread.without:
-        _check_key(values, reading.keys)
+        _check_keys([values], reading.keys)
 
 
 def _check_statistic(statistic: Statistic) -> None:

@@ -25,7 +25,7 @@ from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.columns import Columns
-from discreet.plan.post.outputs import Cell, Measured, Noisy, NoisyColumn, NoisyTime
+from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime
 from discreet.plan.post.steps import measured, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -288,8 +288,9 @@ def _spread(cells: Sequence[Cell]) -> tuple[Any, ...]:
     """A column of cells as one of plain values, or as three if they have intervals."""
     if isinstance(cells, NoisyColumn):
         return cells.value, cells.low, cells.high
-    if not any(isinstance(cell, Measured) for cell in cells):
-        return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells],)  # a zero has no sign
+    kinds = set(map(type, cells))
+    if not kinds & {Noisy, NoisyTime}:
+        return ([cell + 0.0 if isinstance(cell, float) else cell for cell in cells] if float in kinds else cells,)
     return tuple(map(list, zip(*map(_ends, cells), strict=True)))
 
 

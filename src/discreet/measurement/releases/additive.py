@@ -85,7 +85,7 @@ def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDA
 
     Statistics that were fitted to each other may be fractions, which stay what they are.
     """
-    if not all(type(value) is int for column in columns for value in column.tolist()):
+    if any(set(map(type, column.tolist())) - {int} for column in columns):
         return None
     try:
         small = [column.astype(np.int64) for column in columns]  # raises where one does not fit

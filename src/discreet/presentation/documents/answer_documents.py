@@ -12,6 +12,7 @@ from discreet.curator.asking.answer import Answer
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type
+from discreet.plan.post.columns import Columns, listed
 from discreet.presentation.documents.result_documents import (
     RELEASED,
     Document,
@@ -59,8 +60,15 @@ def write_columns(kinds: Mapping[str, Type]) -> list[Document]:
 
 def _written_rows(answer: Answer) -> Document:
     """Returns what is no attribute of an answer; who owns the ledger knows the receipt."""
-    rows = [[write_value(record[name]) for name in answer.columns] for record in answer.records]
+    columns = [[write_value(value) for value in values] for values in _values(answer).values()]
+    rows = [list(row) for row in zip(*columns, strict=True)]
     return {"columns": write_columns(column_types(answer)), "rows": rows, "receipt": None}
+
+
+def _values(answer: Answer) -> dict[str, Sequence[Any]]:
+    """The values of each column, in the order of the answer's."""
+    held = Columns.of(answer.records).columns
+    return {name: listed(held[name]) if answer.records else () for name in answer.columns}
 
 
 def _read_rows(document: Given) -> Document:
@@ -110,7 +118,7 @@ def column_types(answer: Answer) -> dict[str, Type]:
     It is what the question declares, where that is known; numbers of which one is a float are floats.
     """
     known = {} if answer.released is None else question_types(answer.released.program.question, answer.columns)
-    return {name: _type([record[name] for record in answer.records], known.get(name)) for name in answer.columns}
+    return {name: _type(values, known.get(name)) for name, values in _values(answer).items()}
 
 
 def question_types(question: Question, columns: Sequence[str]) -> dict[str, Type]:
@@ -123,7 +131,7 @@ def _number(name: str, declared: Mapping[str, Type]) -> str:
     return name if name in declared else name.removesuffix("_low").removesuffix("_high")
 
 
-def _type(values: list[Value], declared: Type | None) -> Type:
+def _type(values: Sequence[Value], declared: Type | None) -> Type:
     if declared is None or declared is Type.INT:
         found = {kind for value in values if value is not None for kind in [_type_of(value)]}
         declared = Type.FLOAT if Type.FLOAT in found else next(iter(found), declared or Type.TEXT)
