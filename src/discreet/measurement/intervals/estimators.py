@@ -218,10 +218,9 @@ class Ratio(Estimator):
         least, most = (float((end - self.centre) / self.width) for end in (self.low, self.high))
         moved = float_above(self.rounding / self.width)
         low, high = np.full(len(rows), least - moved), np.full(len(rows), most + moved)
+        farthest = made.residual_reaches(least - moved, most + moved, len(rows), outside)
         for _ in range(_NARROWINGS):
-            at_low, at_high = (np.stack([np.ones_like(m), -m]) for m in (low, high))
-            far = made.farthest(at_low, at_high, outside)
-            low, high = _narrowed(low, high, noisy_top, noisy_bottom, far)
+            low, high = _narrowed(low, high, noisy_top, noisy_bottom, farthest(low, high))
         value = noisy_top / np.maximum(noisy_bottom, 1.0)
         return Ends(value, low - moved, high + moved).clipped(least, most)
 

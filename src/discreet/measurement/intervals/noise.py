@@ -6,10 +6,10 @@ rounded to the grid of their noise, by half a step each at most, and reaches are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from discreet.mechanisms.sums import (
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 
 _LARGEST = 1e150
+_MANY, _PLACES = 4096, 1 << 14  # a table costs as much as searches for some thousand groups
+_WIDER = 1.5e-4  # moves the ends of an interval by half as much of its width each
+_SEARCHED = 1 + 1e-8  # covers that a search ends above a reach, and that an end may be in the next cell by rounding
 ULPS = 2.0**-50  # what a few operations on doubles lose
 
 
@@ -56,6 +59,7 @@ class Noise:
         rounded: which statistics were rounded.
         draws: where a group's noise is a weighted sum of draws, these.
         moved: then, how far rounding moves each statistic at most.
+        tabled: whether reaches of many groups may be looked up in a table instead of being searched for.
     """
 
     law: Law
@@ -63,6 +67,7 @@ class Noise:
     rounded: tuple[bool, ...] = ()
     draws: tuple[Draw, ...] = ()
     moved: tuple[Fraction, ...] = ()
+    tabled: bool = True
 
     def repeated(self, count: int) -> Noise:
         """Returns the noise of the statistics of so many groups side by side.
@@ -132,6 +137,10 @@ class Noise:
         return len(linear.weights) == 1 or few
 
 
+Farthest = Callable[[Floats, Floats], Floats]
+"""How far something reaches anywhere in intervals, of which the lower and the upper ends are given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Sums of statistics as arrays: the weight of each draw in each sum, and that weight times its scale.
@@ -191,6 +200,26 @@ class Terms:
         at_first, at_second = np.split(noise + rounding, 2)
         return np.asarray(np.maximum(at_first, at_second))
 
+    def residual_reaches(self, low: float, high: float, count: int, outside: float) -> Farthest:
+        """Returns a function that tells, for intervals of m, how far first - m second reaches anywhere in them.
+
+        Args:
+            low: the smallest m.
+            high: the largest.
+            count: how many intervals there are: for many a table is made, which is wider by `_WIDER` at most.
+            outside: the probability of more.
+
+        The reach is largest at an end of an interval. So between two places of the table it is at most the larger of
+        theirs, and it is never less than the one that is searched for.
+        """
+        if count > _MANY and self.noise.tabled and self.rows is None and high > low:
+            places = np.linspace(low, high, _PLACES + 1)
+            found = self.reaches(_residual(places), outside)
+            most = np.maximum(found[:-1], found[1:])
+            if np.all(most <= np.minimum(found[:-1], found[1:]) * (1 + _WIDER)):
+                return partial(_looked_up, most * _SEARCHED, low, (high - low) / _PLACES)
+        return lambda one, other: self.farthest(_residual(one), _residual(other), outside)
+
     def _of_noise(self, sizes: Floats, steps: Floats, outside: float) -> Floats:
         if self.counts is not None:
             many = many_laplace_reaches if self.noise.law == "laplace" else many_gaussian_reaches
@@ -201,6 +230,16 @@ class Terms:
 
     def _of_rounding(self, steps: Floats) -> Floats:
         return np.asarray(self.halves @ np.abs(steps) * (1 + ULPS))
+
+
+def _residual(m: Floats) -> Floats:
+    return np.stack([np.ones_like(m), -m])
+
+
+def _looked_up(most: Floats, low: float, step: float, one: Floats, other: Floats) -> Floats:
+    """The larger of what a table says of the two ends of intervals."""
+    first, second = (np.clip((ends - low) / step, 0, len(most) - 1).astype(np.int64) for ends in (one, other))
+    return np.asarray(np.maximum(most[first], most[second]))
 
 
 def reals(rows: Sequence[Sequence[Fraction]]) -> Floats:

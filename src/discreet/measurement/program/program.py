@@ -50,7 +50,9 @@ class Edition(IntEnum):
     UNCUT = 5
     """Noise that may reach any distance where private keys are selected by it: higher thresholds. Groupings that are
     counted each by itself, with noise of one scale."""
-    NOW = 6
+    SEARCHED = 6
+    """Intervals of means by a search for each group, however many there are."""
+    NOW = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,7 @@ class Program:
         """Returns the same without the secret by which rows are kept: what goes out with an answer needs no reading."""
         return replace(
             self,
-            reading=_unsalted(self.reading),
+            reading=self.reading.unsalted,
             groupings=tuple(one.unsalted for one in self.groupings),
             beside=tuple(one.unsalted for one in self.beside),
         )
@@ -178,9 +180,11 @@ def choose(
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law, edition=edition)
+    if edition < Edition.NOW:
+        draft = replace(draft, noise=replace(draft.noise, tabled=False))
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
-    if draft.selection is None and edition >= Edition.NOW:
+    if draft.selection is None and edition >= Edition.SEARCHED:
         agreed = _agreed(question, schema, limits, (epsilon, delta), law=law, salt=salt)
         if agreed is not None and (agreed.contribution.groups == 1 or _badness(agreed) <= draft.badness ** len(asked)):
             return agreed
@@ -459,7 +463,7 @@ def _selecting(
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
     noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
-    weighs = edition is Edition.NOW and not (question.sets or question.rest or question.beside)
+    weighs = edition >= Edition.SEARCHED and not (question.sets or question.rest or question.beside)
     if not question.aggregates:
         silent = noise_for(epsilon, delta, sized=False)
         return replace(silent, selection=own_budget(contribution, epsilon, delta, weighs=weighs))
@@ -467,7 +471,7 @@ def _selecting(
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = Threshold.lowest(draft.layout.size, draft.noise, contribution, left, cuts=edition is Edition.NOW)
+    threshold = Threshold.lowest(draft.layout.size, draft.noise, contribution, left, cuts=edition >= Edition.SEARCHED)
     many_rows = contribution.rows > FEW_ROWS
     other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and many_rows)
     if 2 * other.half_kept >= threshold.half_kept:
@@ -486,10 +490,6 @@ def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, d
         bounding=bounding,
         statistics=(*statistics, *(draft.selection.statistics if draft.selection else ())),
     )
-
-
-def _unsalted(reading: Reading) -> Reading:
-    return reading if reading.bounding is None else replace(reading, bounding=replace(reading.bounding, salt=""))
 
 
 def _bounding(schema: TableSchema, contribution: Contribution, salt: str) -> Bounding | None:

@@ -145,6 +145,11 @@ class Reading:
     split: Split | None = None
     spread: Spread | None = None
 
+    @property
+    def unsalted(self) -> Reading:
+        """Returns the same without the secret by which rows are kept."""
+        return self if self.bounding is None else replace(self, bounding=replace(self.bounding, salt=""))
+
 
 Groups = dict[tuple[Value, ...], tuple[int, ...]]
 """The result of a reading: for each key with a kept row its statistics. Without keys, the key is ().
