@@ -203,10 +203,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     groups = engine.read(program.reading) if program.reading.statistics else {}
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else in_order(groups) if program.question.keys else [()]
-    nothing = (0,) * len(program.reading.statistics)
-    exact = np.empty((len(shown), len(nothing)), dtype=object)
-    for index, key in enumerate(shown):
-        exact[index] = groups.get(key, nothing)
+    exact = _aligned(groups, shown, len(program.reading.statistics))
     noisy = _noisy(program, exact, releaser)
     if program.selection is not None:
         kept = np.flatnonzero(program.selection.kept(noisy, exact, releaser)).tolist()
@@ -254,10 +251,7 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
     """Noise for every grouping that has some, on sums of the groups by all keys."""
     groups, keys = engine.read(program.reading), program.reading.public_keys or ((),)
-    nothing = (0,) * len(program.reading.statistics)
-    exact = np.empty((len(keys), len(nothing)), dtype=object)
-    for index, key in enumerate(keys):
-        exact[index] = groups.get(key, nothing)
+    exact = _aligned(groups, keys, len(program.reading.statistics))
     cells = _apart(program, exact, lambda measure, part: measure.rounded(part)).reshape([*tables.cube.sizes, -1])
     made = []
     for one, places in zip(program.groupings, tables.cube.sets, strict=True):
@@ -266,6 +260,12 @@ def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Re
         noisy = _apart(one, sums, releaser.noise) if one.measures else np.zeros_like(sums)
         made.append(Released(one, one.reading.public_keys or ((),), noisy))
     return made
+
+
+def _aligned(groups: Groups, keys: Sequence[Key], width: int) -> Integers:
+    """The statistics of these groups, in their order; zeros where no row was read."""
+    nothing = (0,) * width
+    return np.array([groups.get(key, nothing) for key in keys], dtype=object).reshape(len(keys), width)
 
 
 def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
