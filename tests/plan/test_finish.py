@@ -19,6 +19,13 @@ def answer(text: str, rows: Rows) -> Rows:
     return list(finish(parse(text, SCHEMAS), rows))
 
 
+def test_no_groups_are_no_rows_whatever_is_asked_of_them() -> None:
+    text = (
+        "SELECT ward, COUNT(*) + 1 AS n FROM visits GROUP BY ward HAVING COUNT(*) > 1 ORDER BY COUNT(*), ward LIMIT 3"
+    )
+    assert answer(text, []) == []
+
+
 GROUPS: Rows = [
     {"ward": "A", "#1": Noisy(10, 8, 12), "#2": Noisy(100.0, 90.0, 110.0)},
     {"ward": "B", "#1": Noisy(-1, -3, 1), "#2": Noisy(5.0, -5.0, 15.0)},

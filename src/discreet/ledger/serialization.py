@@ -95,8 +95,9 @@ def read_header(payload: bytes | str) -> dict[str, Any]:
     >>> read_header('{"version": 1, "noisy": [[7]]}')
     {'version': 1, 'noisy': [[7]]}
     """
-    first, line_break, _ = (payload if isinstance(payload, str) else payload.decode()).partition("\n")
-    return dict(json.loads(_closed(first) if line_break else first))
+    first, line_break, _ = payload.partition("\n") if isinstance(payload, str) else payload.partition(b"\n")
+    text = first if isinstance(first, str) else first.decode()
+    return dict(json.loads(_closed(text) if line_break else text))
 
 
 def read_body(payload: bytes | str) -> dict[str, Any]:

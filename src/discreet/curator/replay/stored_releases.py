@@ -21,7 +21,7 @@ from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
 
 BODY = 1
-"""The edition of the body: keys and noisy statistics as JSON, of the release itself and of those beside it."""
+"""The edition of the body: columns of keys and of noisy statistics, of the release itself and of those beside it."""
 
 _FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has beside its header
 
@@ -66,9 +66,14 @@ def _variances(program: Program) -> list[Fraction]:
 
 def _block(released: Released) -> dict[str, Any]:
     return {
-        "keys": [[_written(value) for value in key] for key in released.keys],
-        "noisy": [[int(v) for v in row] for row in released.noisy],
+        "count": len(released.keys),
+        "columns": [_written_column(column) for column in zip(*released.keys, strict=True)],
+        "noisy": [[int(value) for value in column] for column in released.noisy.T.tolist()],
     }
+
+
+def _written_column(values: Sequence[Any]) -> Sequence[Any]:
+    return [_written(value) for value in values] if {dt.date, dt.datetime} & set(map(type, values)) else values
 
 
 def header_of(payload: bytes | str) -> Mapping[str, Any]:
@@ -110,9 +115,18 @@ def open_body(payload: bytes | str, program: Program) -> Released:
 
 
 def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Released] = ()) -> Released:
-    keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
-    noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), program.width)
+    """A release from columns; from rows, where it is in one line."""
+    if "columns" in fields:
+        keys = list(zip(*map(_read_column, fields["columns"]), strict=True)) or [()] * fields["count"]
+        noisy = np.array(fields["noisy"], dtype=object).reshape(program.width, len(keys)).T
+    else:
+        keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
+        noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), program.width)
     return Released(program, keys, noisy, beside)
+
+
+def _read_column(values: Sequence[Any]) -> Sequence[Any]:
+    return [_read(value) for value in values] if dict in set(map(type, values)) else values
 
 
 def serves(stored: Program, wanted: Program) -> bool:

@@ -148,7 +148,9 @@ def _cells(expression: Expression, rows: Columns[Cell]) -> Sequence[Cell]:
 def _evaluated(expression: Expression, rows: Columns[Cell]) -> Sequence[Value]:
     """What an expression of released values is in each row."""
     names = sorted({column.name for column in columns(expression)})
-    if not rows or not names:
+    if not rows:
+        return []
+    if not names:
         return [evaluate(expression, {})] * len(rows)
     given = [values_of_column(rows.columns[name]) for name in names]
     if isinstance(expression, Column):
