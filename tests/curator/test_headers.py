@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,10 @@ from discreet.curator.replay import derivation, replay
 from discreet.curator.replay.stored_releases import BODY, header_of, open_body, pack, rebuilt
 from discreet.engines import Memory
 from discreet.ledger.serialization import read_header
+from discreet.measurement.program.program import Edition
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
+from tests.curator.editions import packed
 from tests.curator.test_free import BY_BOTH, FOLLOWING, NOT_FOLLOWING, ROWS, TYPES, WARDS, clinic, one
 
 Opened = list[int]
@@ -97,12 +98,6 @@ def test_headers_find_what_all_bodies_would() -> None:
     assert 5 < sum(free) < len(free) - 5
 
 
-def one_line(*given: Any, **more: Any) -> str:
-    """A release as it was stored before there were headers."""
-    fields = json.loads(pack(*given, **more))
-    return json.dumps({name: value for name, value in fields.items() if name not in ("groups", "variances", "body")})
-
-
 def clinic_at(path: Path) -> Curator:
     made = Curator.for_tests(path / "book", engine=Memory(), bits=SeededBits(3))
     declared: dict[str, Any] = {"keys": {"ward": WARDS, "sex": ("m", "f")}, "bounds": {"age": (0, 90)}, "types": TYPES}
@@ -112,7 +107,7 @@ def clinic_at(path: Path) -> Curator:
 
 def test_releases_without_headers_are_found_and_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(performer, "pack", one_line)
+        patch.setattr(performer, "pack", packed(Edition.NOW))
         with clinic_at(tmp_path) as old:
             first = one(old, "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", 5)
             one(old, f"{COUNT} WHERE age > 40", 1)
@@ -150,7 +145,7 @@ def test_a_header_says_what_it_was_judged_by() -> None:
     one(curator, BY_BOTH, 1)
     (stored,) = curator._book.stored(curator.entries()[-1].content["replay_key"])
     fields = read_header(stored.payload)
-    assert {"keys", "noisy"}.isdisjoint(fields)
+    assert {"columns", "noisy"}.isdisjoint(fields)
     assert (fields["groups"], fields["body"], len(fields["variances"]), fields["private"]) == (6, BODY, 3, False)
     length, _ = curator.entries()[-1].content["header"]
     assert stored.payload[length : length + 1] == b"\n"
