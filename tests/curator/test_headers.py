@@ -91,6 +91,7 @@ def asked(judged: bool) -> list[tuple[str, bool, object]]:
     return found
 
 
+@pytest.mark.ci
 def test_headers_find_what_all_bodies_would() -> None:
     judged = asked(judged=True)
     assert judged == asked(judged=False)
