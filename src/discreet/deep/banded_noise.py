@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -48,7 +49,6 @@ import numpy as np
 from torch import Tensor
 
 from discreet import check
-from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.mechanisms.strategy import inverse_series, power_series

@@ -32,13 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from discreet.dataclass import dataclass
 from discreet.deep.check_surroundings import (
     Generators,
     Mode,

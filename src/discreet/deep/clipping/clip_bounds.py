@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +23,6 @@ from torch import Tensor
 
 from discreet import check
 from discreet.check import Number, assign
-from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 
 KEPT = 1 - Fraction(1, 1 << 10)

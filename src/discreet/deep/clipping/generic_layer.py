@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
@@ -19,7 +20,6 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
-from discreet.dataclass import dataclass
 from discreet.deep.clipping.layer_rule import Call, LayerRule, refuse
 
 _LOG = logging.getLogger("discreet.deep")

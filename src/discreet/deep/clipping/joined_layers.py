@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from discreet.dataclass import dataclass
 from discreet.deep.clipping.layer_rule import Call, LayerRule
 from discreet.deep.clipping.linear_layers import LinearRule
 

@@ -32,13 +32,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from discreet.dataclass import dataclass
 from discreet.deep import kernels
 from discreet.errors import InvalidParameter
 

@@ -8,13 +8,13 @@ gate r_t, after multiplication by r_t.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from discreet.dataclass import dataclass
 from discreet.deep.clipping.joined_layers import JoinedRule, Part, Watch
 from discreet.deep.clipping.layer_rule import Call, refuse, rule_for
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,6 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from discreet import accounting, check
-from discreet.dataclass import dataclass
 from discreet.deep.clipping import ClipRule, clip_rule
 from discreet.deep.estimators.networks import own_numbers, public_state, weights_of
 from discreet.deep.private_trainer import Trainer
