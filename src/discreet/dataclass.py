@@ -16,7 +16,7 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # to whoever checks types, the two are the same
+if TYPE_CHECKING:  # type checkers see the one of the standard library
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - exported
 else:
 
@@ -82,7 +82,7 @@ def _first_init(made: type, *, frozen: bool) -> Callable[..., None]:
 
 
 class _Signed:
-    """Tells the signature of an ``__init__`` that is not compiled yet to whoever inspects it."""
+    """Tells the signature of an ``__init__`` that is not compiled yet to `inspect`."""
 
     def __init__(self, made: type, *, frozen: bool) -> None:
         self._made, self._frozen = made, frozen
@@ -117,7 +117,7 @@ def _compile_init(made: type, *, frozen: bool) -> Callable[..., None]:
     compiled: Callable[..., None] = known["__init__"]
     compiled.__qualname__, compiled.__module__ = f"{made.__qualname__}.__init__", made.__module__
     compiled.__annotations__ = {one.name: one.type for one in chosen} | {"return": None}
-    if isinstance(getattr(vars(made).get("__init__"), "__wrapped__", None), _Signed):  # nobody has put another there
+    if isinstance(getattr(vars(made).get("__init__"), "__wrapped__", None), _Signed):  # no other was put there
         made.__init__ = compiled  # type: ignore[misc]
     return compiled
 

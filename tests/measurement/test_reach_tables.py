@@ -89,3 +89,15 @@ def test_where_a_table_would_be_too_coarse_intervals_are_searched_for(monkeypatc
     assert np.array_equal(looked_up.low, searched.low)
     monkeypatch.setattr(noise_module, "_WIDER", 1.0)  # the check is what keeps it from being coarse
     assert np.max(searched.low - cells(made, rows, tabled=True).low) > 0
+
+
+def test_means_far_from_where_they_are_counted_are_searched_for() -> None:
+    """In doubles, the places of a table could not be told apart there."""
+    made = program(0, 100)
+    far = replace(mean(made), centre=Fraction(-(10**17)))
+    rows = released(made, 1000)
+    looked_up, searched = (
+        far.cells(replace(made.noise, tabled=tabled), rows, Fraction(1, 20)) for tabled in (True, False)
+    )
+    assert np.array_equal(looked_up.low, searched.low)
+    assert np.array_equal(looked_up.high, searched.high)

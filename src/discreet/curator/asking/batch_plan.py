@@ -55,7 +55,7 @@ class BatchLayout:
         probed: the measured ones for which facts were missing.
         probes: how many probes their shares pay for.
         law: of all noise, if the questions share a rho; None if they share an epsilon and a delta.
-        edition: by whose rules; one of earlier rules is read, and not run.
+        edition: by whose rules; one of rules before `SEARCHED` is read, and not run.
     """
 
     first: tuple[int, ...]

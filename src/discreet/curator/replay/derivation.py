@@ -463,7 +463,7 @@ class CubePart(Released):
 
 
 def stands_alone(whole: Program) -> bool:
-    """Tells whether a grouping of several is what it would be by itself: nobody's rows were limited by other keys."""
+    """Tells whether a grouping of several is what it would be by itself: no rows were limited by other keys."""
     return whole.tables is not None and whole.reading.bounding is None
 
 

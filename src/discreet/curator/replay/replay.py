@@ -302,7 +302,7 @@ class Replay:
         return None if found is None else found.opened(payload, private=self._private)
 
     def _program(self, measurement: MeasurementPlan, fields: Mapping[str, Any]) -> _StoredProgram | None:
-        """Returns what a release was made by, from its header; None if its body cannot be given to whoever asks."""
+        """Returns what a release was made by, from its header; None if its body may not be given."""
         edition = edition_of(fields)
         if edition is None:
             return None

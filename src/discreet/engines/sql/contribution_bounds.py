@@ -15,7 +15,7 @@
 
 The result is made of the rows below without v, those placed that are not too many, and those picked: all others' rows
 pass by once, in no order, and are never sorted. Where nothing but rows and units is counted, one row for each unit v
-and group is placed instead. Where there are no keys, nobody has more than one group.
+and group is placed instead. Where there are no keys, each unit has one group.
 
 A suspect's ceiling comes from a set m1 of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie
 in the lowest `groups` buckets that are not empty. A second set o, of the buckets with an odd number of rows, tells

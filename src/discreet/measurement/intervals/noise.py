@@ -29,6 +29,7 @@ from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 
 _LARGEST = 1e150
 _MANY, _PLACES = 4096, 1 << 14  # a table costs as much as searches for some thousand groups
+_NEAR = 1024.0
 _WIDER = 1.5e-4  # moves the ends of an interval by half as much of its width each
 _SEARCHED = 1 + 1e-8  # covers that a search ends above a reach, and that an end may be in the next cell by rounding
 ULPS = 2.0**-50  # what a few operations on doubles lose
@@ -212,7 +213,8 @@ class Terms:
         The reach is largest at an end of an interval. So between two places of the table it is at most the larger of
         theirs, and it is never less than the one that is searched for.
         """
-        if count > _MANY and self.noise.tabled and self.rows is None and high > low:
+        near = low < high and max(abs(low), abs(high)) <= _NEAR  # doubles tell the places of a table apart
+        if count > _MANY and self.noise.tabled and self.rows is None and near:
             places = np.linspace(low, high, _PLACES + 1)
             found = self.reaches(_residual(places), outside)
             most = np.maximum(found[:-1], found[1:])
