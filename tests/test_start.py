@@ -68,6 +68,19 @@ def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
+def test_a_question_loads_its_engine_after_its_command_and_says_nothing_but_its_answer(tmp_path: Path) -> None:
+    """What is loaded with the command is never searched for garbage, of which DuckDB would complain at the end."""
+    write(tmp_path)
+    commands(tmp_path, ("protect",))
+    found = python("from discreet.cli.app import loaded; loaded('ask'); print(json.dumps(sorted(sys.modules)))")
+    assert not set(found) & {"duckdb", "discreet.engines.memory.engine", "discreet.accounting.pld"}
+    line = [sys.executable, "-m", "discreet", "ask", COUNT, "--epsilon", "0.1"]
+    ended = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Cost: epsilon=0.1" in ended.stdout
+
+
+@pytest.mark.ci
 def test_questions_load_what_they_need_and_no_extra(tmp_path: Path) -> None:
     write(tmp_path)
     commands(tmp_path, ("protect",), without=EXTRAS)

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
+    import rich.console as rich_console
+    import rich.table as rich_table
+    import rich.text as rich_text
     from scipy import linalg, optimize, sparse, special, stats
 
-__all__ = ["EXTRAS", "extra", "linalg", "load", "nw", "optimize", "pa", "pc", "pq", "sparse", "special", "stats"]
+__all__ = ["EXTRAS", "extra", "linalg", "load", "nw", "optimize", "pa", "pc", "pq", "rich_console", "rich_table"]
+__all__ += ["rich_text", "sparse", "special", "stats"]
 
 
 class Module:
@@ -47,6 +51,9 @@ if not TYPE_CHECKING:
     pa = Module("pyarrow")
     pc = Module("pyarrow.compute")
     pq = Module("pyarrow.parquet")
+    rich_console = Module("rich.console")
+    rich_table = Module("rich.table")
+    rich_text = Module("rich.text")
     sparse = Module("scipy.sparse")
     special = Module("scipy.special")
     stats = Module("scipy.stats")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.duckdb.sources import FileTable
+from discreet.engines.duckdb.sources import Csv, FileTable, columns_of, source_of
+from discreet.engines.duckdb.tables import csv_scan, described, hardened
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from discreet.plan.model.types import Type
@@ -83,6 +85,20 @@ def test_csv_cells_are_text_until_their_declared_type_is_read(tmp_path: Path) ->
     rows = [{name: cell or None for name, cell in zip(CSV_COLUMNS, row, strict=True)} for row in CSV_ROWS]
     same(path, rows, CSV_COLUMNS)
     assert DuckDB().schema_of(path) == {}
+
+
+def test_columns_of_csv_are_those_that_duckdb_finds(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv.gz"
+    names = [name for name in HOSTILE if "\n" not in name]
+    doubled = [name.replace('"', '""') for name in names]
+    header = ";".join(f'"{name}"' for name in doubled)
+    path.write_bytes(gzip.compress(f"{header}\n".encode()))
+    source = source_of(path)
+    assert isinstance(source, Csv)
+    with hardened() as connection:
+        found = columns_of(connection.sql(f"SELECT * FROM {csv_scan(source)}"))
+    assert list(described(source).items()) == list(found.items())
+    assert list(found) == names
 
 
 def test_csv_lines_that_are_too_short_or_too_long_do_not_fail(tmp_path: Path) -> None:

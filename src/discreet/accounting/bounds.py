@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet import check
-from discreet.accounting import composition, gdp, homogeneous, pld, rdp, zcdp
+from discreet.accounting import composition, gdp, homogeneous, rdp, zcdp
 from discreet.accounting.composition import Events, Terms, exact_delta, terms
 from discreet.accounting.numerics import SLACK, argmin, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
+from discreet.lazy import Module
 from discreet.privacy import ApproxDP, Neighbours
+
+if TYPE_CHECKING:
+    from discreet.accounting import pld
+else:  # which charges do without: they compose by filters
+    pld = Module("discreet.accounting.pld")
 
 Bound = Callable[[Terms, float], float]
 
@@ -20,12 +27,21 @@ _LOG_EPSILONS = (math.log(1e-4), math.log(1e3))  # where a trade-off curve is lo
 
 _FAINT = 1e-300  # a delta below it is not told from zero, except by sums of rationals
 
+
+def _pld_epsilon(released: Terms, delta: float) -> float:
+    return pld.epsilon(released, delta)
+
+
+def _pld_delta(released: Terms, epsilon: float) -> float:
+    return pld.delta(released, epsilon)
+
+
 _EXACT: dict[str, tuple[Bound, Bound]] = {"GDP": (gdp.epsilon, gdp.delta)}
 _OTHERS: dict[str, tuple[Bound, Bound]] = {
     "optimal homogeneous": (homogeneous.epsilon, homogeneous.delta),
     "zCDP": (zcdp.epsilon, zcdp.delta),
     "RDP": (rdp.epsilon, rdp.delta),
-    "PLD": (pld.epsilon, pld.delta),
+    "PLD": (_pld_epsilon, _pld_delta),
 }
 
 

@@ -5,19 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet import check
-from discreet.accounting import gdp, pld, rdp, zcdp
+from discreet.accounting import gdp, rdp, zcdp
 from discreet.accounting.bounds import epsilon as epsilon_of
 from discreet.accounting.composition import Events, Terms, terms
 from discreet.accounting.gdp import gaussian_delta
-from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.numerics import smallest
 from discreet.accounting.zcdp import rho_for
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below, root_above
+from discreet.lazy import Module
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Approx, DiscreteGaussian, Gaussian, Repeated
+
+if TYPE_CHECKING:
+    from discreet.accounting import pld
+    from discreet.accounting.loss_distributions import dominating_pairs
+else:  # which most noise is found without
+    pld = Module("discreet.accounting.pld")
+    dominating_pairs = Module("discreet.accounting.loss_distributions.dominating_pairs")
 
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
@@ -69,7 +77,7 @@ def discrete_gaussian_sigma(
 
     def holds(sigma: Fraction) -> bool:
         try:
-            return discrete_gaussian_delta(sigma, int(move), at) <= target
+            return dominating_pairs.discrete_gaussian_delta(sigma, int(move), at) <= target
         except UnsupportedEvent:  # beyond what floats resolve
             return False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from discreet.accounting.loss_distributions.convolution import (
 from discreet.accounting.loss_distributions.dominating_pairs import dominating
 from discreet.accounting.loss_distributions.pairs import AtomicPair, Floats, LeakyPair, Pair
 from discreet.accounting.numerics import SLACK, safe, smallest, valley
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy.events import Approx, Gaussian

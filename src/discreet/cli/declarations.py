@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from discreet.cli.output import WRONG_USAGE, create_file, draw_table, say
 from discreet.curator.config.declared_changes import TableChange, declared_changes
@@ -18,6 +16,7 @@ from discreet.curator.config.enrolment import check_sources
 from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
+from discreet.lazy import rich_console, rich_table
 from discreet.report.display import printable
 from discreet.sql.examples import quoted
 
@@ -105,7 +104,7 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
     if replacing and not yes:
         _confirm(len(replacing))
     Curator.from_config(config, replacing=replacing).close()
-    Console().print(_protected(declared))
+    rich_console.Console().print(_protected(declared))
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 
@@ -145,7 +144,7 @@ def _confirm(tables: int) -> None:
         raise typer.Exit(WRONG_USAGE)
 
 
-def _protected(declared: Config) -> Table:
+def _protected(declared: Config) -> rich_table.Table:
     rows = []
     for table in declared.tables:
         unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from discreet.errors import (
     AccountLocked,
@@ -33,6 +31,7 @@ from discreet.errors import (
     explained,
 )
 from discreet.hint_text import PYTHON, Spelling
+from discreet.lazy import rich_console, rich_table, rich_text
 from discreet.progress import told_to
 from discreet.report.display import printable
 
@@ -90,14 +89,16 @@ def form(*, as_json: bool, as_csv: bool) -> Form:
 
 def say(text: str) -> None:
     """Prints a sentence as one line."""
-    Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)
+    rich_console.Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)
 
 
-def draw_table(columns: Iterable[Column | str], rows: Iterable[Iterable[str]], **style: Any) -> Table:
+def draw_table(
+    columns: Iterable[rich_table.Column | str], rows: Iterable[Iterable[str]], **style: Any
+) -> rich_table.Table:
     """Returns a table whose cells are texts as they are: nothing in them is markup, or controls a terminal."""
-    drawn = Table(*columns, highlight=False, **style)
+    drawn = rich_table.Table(*columns, highlight=False, **style)
     for row in rows:
-        drawn.add_row(*(Text(printable(cell)) for cell in row))
+        drawn.add_row(*(rich_text.Text(printable(cell)) for cell in row))
     return drawn
 
 
@@ -107,7 +108,11 @@ def stages(first: str) -> Iterator[None]:
 
     No bar: how far a run has come can depend on what was drawn for it.
     """
-    with Console(stderr=True).status(first) as shown, told_to(lambda name: shown.update(Text(printable(name)))):
+    if not sys.stderr.isatty():
+        yield
+        return
+    shown = rich_console.Console(stderr=True).status(first)
+    with shown, told_to(lambda name: shown.update(rich_text.Text(printable(name)))):
         yield
 
 
@@ -212,8 +217,8 @@ def show_stop(error: KeyboardInterrupt) -> None:
 
 
 def _complain(text: str, label: str = "", style: str = "bold") -> None:
-    told = Text.assemble((f"{label}: " if label else "", style), text)
-    Console(stderr=True, highlight=False).print(told, soft_wrap=True)
+    told = rich_text.Text.assemble((f"{label}: " if label else "", style), text)
+    rich_console.Console(stderr=True, highlight=False).print(told, soft_wrap=True)
 
 
 @contextmanager

@@ -36,16 +36,6 @@ from discreet.privacy import Loss, Neighbours
 from discreet.progress import told_to
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain, Rehearse
 from discreet.requests.request import R, Request
-from discreet.requests.table_requests import (
-    BuyProfile,
-    Fit,
-    OpenStream,
-    PlanFit,
-    PlanSynthesize,
-    PlanSynthesizeTables,
-    Synthesize,
-    SynthesizeTables,
-)
 from discreet.requests.verb_table import VERBS, Queue
 from discreet.requests.verbs import Verbs
 
@@ -60,6 +50,16 @@ if TYPE_CHECKING:
     from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
     from discreet.curator.training import trainer
     from discreet.curator.training.trainer import FitPlan
+    from discreet.requests.table_requests import (
+        BuyProfile,
+        Fit,
+        OpenStream,
+        PlanFit,
+        PlanSynthesize,
+        PlanSynthesizeTables,
+        Synthesize,
+        SynthesizeTables,
+    )
 else:  # most questions need none of them
     batch, choices = Module("discreet.curator.asking.batch"), Module("discreet.curator.asking.choices")
     curated_frame = Module("discreet.curator.asking.curated_frame")

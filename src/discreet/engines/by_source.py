@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.engines.base import BySource, Engine, SourceKind
-from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import InvalidParameter
-from discreet.lazy import load
+from discreet.lazy import Module, load
 from discreet.postgres_url import is_postgres
 from discreet.server_address import ServerAddress, ServerTable
+
+if TYPE_CHECKING:
+    from discreet.engines.duckdb import engine as embedded
+else:  # DuckDB, which is loaded with the first curator that reads files
+    embedded = Module("discreet.engines.duckdb.engine")
 
 
 def _server(source: Any) -> Hashable | None:
@@ -77,4 +81,4 @@ def by_source() -> Engine:
     ...     engine.schema_of(pyarrow.table({"age": [40, 60], "ward": ["A", "B"]}))
     {'age': <Type.INT: 'int'>, 'ward': <Type.TEXT: 'text'>}
     """
-    return BySource(DuckDB(), KINDS)
+    return BySource(embedded.DuckDB(), KINDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from discreet import accounting, check
 from discreet.accounting.calibration import raised
 from discreet.check import assign
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Interval, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism

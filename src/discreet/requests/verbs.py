@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet import check
+from discreet.lazy import Module
 from discreet.ledger import OWNER, Appointment, Balance, Caller, Entry, Head, Role, Share, Standing
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Question, Value
@@ -26,16 +27,6 @@ from discreet.requests.question_requests import (
     Rehearse,
 )
 from discreet.requests.request import R, Request
-from discreet.requests.table_requests import (
-    BuyProfile,
-    Fit,
-    OpenStream,
-    PlanFit,
-    PlanSynthesize,
-    PlanSynthesizeTables,
-    Synthesize,
-    SynthesizeTables,
-)
 from discreet.requests.verb_table import VERBS
 from discreet.sql.parameters import Parameters
 
@@ -50,9 +41,12 @@ if TYPE_CHECKING:
     from discreet.curator.synthesis.synthesizer import SynthesisPrice, SyntheticTable, SyntheticTables
     from discreet.curator.training.trainer import FitPlan
     from discreet.measurement.profile.profile import Profile
+    from discreet.requests import table_requests
 
     RequestedLimits: TypeAlias = Limits | Literal["choose"] | None
     Rules: TypeAlias = Iterable[Mapping[str, Any]]
+else:  # profiles, learners, synthetic tables and streams, which most questions do without
+    table_requests = Module("discreet.requests.table_requests")
 
 
 class Verbs(ABC):
@@ -281,7 +275,7 @@ class Verbs(ABC):
         It tells of people, their rows and groups, and what limits, bounds and missing ids leave out: values of
         `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
         """
-        request = BuyProfile.of(table=table, epsilon=epsilon, columns=columns, by=by)
+        request = table_requests.BuyProfile.of(table=table, epsilon=epsilon, columns=columns, by=by)
         return self._perform(request, Caller(analyst=analyst, project=project, key=key, progress=progress))
 
     def fit(
@@ -306,7 +300,7 @@ class Verbs(ABC):
         Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
         each has `rows_per_unit` rows of the input, of its own alone; more than 1 only if the learner accounts for them.
         """
-        request = Fit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
+        request = table_requests.Fit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
         return self._perform(request, Caller(analyst=analyst, project=project, key=key, progress=progress))
 
     def plan_fit(
@@ -320,7 +314,7 @@ class Verbs(ABC):
         rows_per_unit: int = 1,
     ) -> FitPlan:
         """Returns what `fit` would release and cost; reads nothing, costs nothing. Refuses whom `fit` refuses."""
-        request = PlanFit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
+        request = table_requests.PlanFit.of(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
         return self._perform(request, Caller(analyst=analyst, project=project))
 
     def synthesize(
@@ -367,7 +361,7 @@ class Verbs(ABC):
             UnsupportedQuery: if a column has no public values, or rows are of several protected tables.
             InvalidParameter: if an argument is outside its domain. All else as for `ask`.
         """
-        request = Synthesize.of(
+        request = table_requests.Synthesize.of(
             table=table,
             epsilon=epsilon,
             delta=delta,
@@ -428,7 +422,7 @@ class Verbs(ABC):
             InvalidParameter: if the tables are of different accounts or people, or an argument is outside its domain.
                 All else as for `ask`.
         """
-        request = SynthesizeTables.of(
+        request = table_requests.SynthesizeTables.of(
             people=people,
             events=events,
             epsilon=epsilon,
@@ -464,8 +458,8 @@ class Verbs(ABC):
         shared |= {"forbidden": forbidden, "bins": bins, "within": within, "rows_per_unit": rows_per_unit}
         caller = Caller(analyst=analyst, project=project)
         if events is None:
-            return self._perform(PlanSynthesize.of(table=table, **shared), caller)
-        return self._perform(PlanSynthesizeTables.of(people=table, events=events, **shared), caller)
+            return self._perform(table_requests.PlanSynthesize.of(table=table, **shared), caller)
+        return self._perform(table_requests.PlanSynthesizeTables.of(people=table, events=events, **shared), caller)
 
     def stream(
         self,
@@ -516,7 +510,7 @@ class Verbs(ABC):
             InsufficientBudget: if the account or a cap is used up.
             StreamError: if another process has the stream, or its state is lost or an old copy.
         """
-        request = OpenStream.of(
+        request = table_requests.OpenStream.of(
             sql=sql,
             every=every,
             horizon=horizon,

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
@@ -36,6 +35,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.loss_distributions.pairs import FLUSHED, Floats, Masses, Pair
 from discreet.accounting.numerics import smallest
+from discreet.dataclass import dataclass
 
 _SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.output import Form, Html, write_page
 from discreet.cli.verbs.verb_commands import Call, command, perform, print_result
-from discreet.curator.asking import choices
-from discreet.curator.asking.choices import Choices
 from discreet.errors import InvalidParameter
+from discreet.lazy import Module
 from discreet.plan.model.schema import Limits
-from discreet.report import page
 from discreet.report.csv_text import csv_text
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon
 from discreet.sql.sql_tokens import statements
+
+if TYPE_CHECKING:
+    from discreet.curator.asking import choices
+    from discreet.report import page
+else:  # which `ask` does not need
+    choices, page = Module("discreet.curator.asking.choices"), Module("discreet.report.page")
 
 Questions = Annotated[
     list[str] | None, typer.Argument(metavar="SQL", help="One SELECT, or several that share the epsilon of one charge.")
@@ -91,7 +95,7 @@ def choose_epsilon(call: Call, *, bounds: Bounds = None, html: Html = None) -> N
         print_result(ChooseEpsilon, found, call.form)
 
 
-def _without_question(call: Call, bounds: tuple[str, str] | None) -> Choices:
+def _without_question(call: Call, bounds: tuple[str, str] | None) -> choices.Choices:
     """Returns what budgets mean for a plain count, and for a mean of values within bounds."""
     request: ChooseEpsilon = call.request(ChooseEpsilon, sql="")
     if request.limits == "choose":
@@ -107,7 +111,7 @@ def _without_question(call: Call, bounds: tuple[str, str] | None) -> Choices:
     )
 
 
-def _choices_page(told: Choices) -> str:
+def _choices_page(told: choices.Choices) -> str:
     """Returns a page that compares budgets.
 
     Raises:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.replay.stored_releases import MeasurementResult
+from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
-from discreet.lazy import load, pa
+from discreet.lazy import Module, load, pa
 from discreet.ledger import Remaining
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.profile.coverage import Coverage, completed, coverage
@@ -30,9 +31,14 @@ from discreet.plan.post.steps import measured, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import stage
-from discreet.report import answers, page, render
+from discreet.report import answers
 from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
+
+if TYPE_CHECKING:
+    from discreet.report import page, render
+else:  # which draw charts and pages
+    page, render = Module("discreet.report.page"), Module("discreet.report.render")
 
 COMPLETED = "What limits, bounds and missing ids leave out is added, as far as the profile and declared facts tell."
 UNPROFILED = "What limits and bounds leave out is unknown without a profile (curator.profile, or discreet profile)."

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
 from discreet.measurement.aggregates import aggregation

@@ -257,6 +257,12 @@ def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
     return found
 
 
+def csv_columns(source: Csv) -> dict[str, Column]:
+    """Returns the columns of text files, as `columns_of` does: all are texts, which DuckDB checks."""
+    kind, sql = STORED["VARCHAR"]
+    return {name: Column("VARCHAR", kind, sql.replace("{0}", DIALECT.quoted(name))) for name in source.header}
+
+
 def _decimal(kind: Any) -> tuple[Type, str]:
     """Correctly rounded, as its text would be; a column may hold more digits than it declares."""
     width, scale = (size for _, size in kind.children)

@@ -20,7 +20,7 @@ import duckdb
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of
+from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of, csv_columns
 from discreet.errors import InvalidParameter
 
 _HARDENED: dict[str, Any] = {
@@ -68,6 +68,8 @@ def described(source: Source) -> dict[str, Column]:
     Raises:
         InvalidParameter: if it cannot be opened.
     """
+    if isinstance(source, Csv):  # which was found readable with its header; to open a database takes much longer
+        return csv_columns(source)
     with hardened() if isinstance(source, FileTable) else _describer() as connection:
         try:
             if isinstance(source, Parquet):

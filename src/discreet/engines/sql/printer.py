@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 from typing import Literal as Choice
 
+from discreet.dataclass import dataclass
 from discreet.engines.base import read_as
 from discreet.engines.sql.dialect import Dialect
 from discreet.errors import InternalError

@@ -11,10 +11,11 @@ rows of units that have few pass by; those of the others are ranked and sorted, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from discreet.dataclass import dataclass
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect

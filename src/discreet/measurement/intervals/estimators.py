@@ -14,12 +14,12 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.measurement.intervals.arithmetic import Ends, Floats
 from discreet.measurement.intervals.noise import ULPS, Noise, Terms, real_values

@@ -7,12 +7,13 @@ rounded to the grid of their noise, by half a step each at most, and reaches are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above
 from discreet.measurement.intervals.arithmetic import Floats

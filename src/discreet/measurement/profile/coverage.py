@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.dataclass import dataclass
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.profile.sizes import ZERO, Figure, less, share
 from discreet.measurement.program.execution import Released

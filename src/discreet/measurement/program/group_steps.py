@@ -7,12 +7,13 @@ hold if the intervals of all aggregates of all groups hold at once, each at an e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from discreet.dataclass import dataclass
 from discreet.measurement.intervals.estimators import COUNTED, Total
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.program import Program

@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import float_above, float_below
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate

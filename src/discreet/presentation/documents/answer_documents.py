@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet.curator.asking.answer import Answer
+from discreet.dataclass import dataclass
 from discreet.measurement.profile.coverage import Coverage
 from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.types import Type

@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet.curator.asking.answer import records
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import edition_of, facts_of, header_of, law_of, unpack
+from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError
 from discreet.measurement.program.execution import Released
 from discreet.plan.canonical import recall

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 
 from sqlglot import exp
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable
 from discreet.plan.analysis.relation_schema import Schemas, describe, is_present, is_unique, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike

@@ -30,7 +30,7 @@ def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
     """
     entered: set[type[exp.Expr]] = set()
     for word in words:
-        samples = [_sample(word, count) for count in counts]
+        samples = [_SAMPLES[word, count] for count in counts]
         if isinstance(samples[0], exp.Anonymous):
             names(word, *counts)(_listed(expand))
         elif type(samples[0]) not in entered:
@@ -39,12 +39,6 @@ def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
             parts = (*places, *(name for sample in samples for name in _set(sample)))
             takes = None if any(isinstance(value, list) and value for value in samples[0].args.values()) else counts
             reads(type(samples[0]), *parts)(_placed(expand, places, word, takes))
-
-
-def _sample(word: str, count: int) -> exp.Expr:
-    written = ", ".join(f"a{place}" for place in range(count))
-    found: exp.Expr = sqlglot.parse_one(f"SELECT {word}({written})", dialect=DIALECT).expressions[0]
-    return found
 
 
 def _places(sample: exp.Expr) -> Iterator[str]:
@@ -95,7 +89,17 @@ def _counts(function: Function) -> list[int]:
     return [3] if any(signature.variadic for signature in function.signatures) else sorted(counts)
 
 
-for _function in FUNCTIONS.values():
-    _enter(_function.words, _counts(_function), partial(call, _function.name))
-for _shorthand in SHORTHANDS:
-    _enter(_shorthand.words, _shorthand.counts, _shorthand.expand)
+def _read_samples(calls: Sequence[tuple[str, int]]) -> dict[tuple[str, int], exp.Expr]:
+    """Reads a call of each word with so many arguments, all in one SELECT: each statement takes its time."""
+    written = [f"{word}({', '.join(f'a{place}' for place in range(count))})" for word, count in calls]
+    found = sqlglot.parse_one(f"SELECT {', '.join(written)}", dialect=DIALECT).expressions
+    return dict(zip(calls, found, strict=True))
+
+
+_ENTRIES: list[tuple[Sequence[str], Sequence[int], Expand]] = [
+    *((one.words, _counts(one), partial(call, one.name)) for one in FUNCTIONS.values()),
+    *((one.words, one.counts, one.expand) for one in SHORTHANDS),
+]
+_SAMPLES = _read_samples([(word, count) for words, counts, _ in _ENTRIES for word in words for count in counts])
+for _entry in _ENTRIES:
+    _enter(*_entry)
