@@ -40,17 +40,7 @@ from discreet.plan.analysis.group_keys import in_order, rest_of
 from discreet.plan.canonical import read_back, replay_order
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.model.nodes import (
-    Aggregate,
-    Call,
-    Column,
-    Expression,
-    Literal,
-    Question,
-    Value,
-    fits,
-    substitute,
-)
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Literal, Question, Value, fits, substitute
 from discreet.plan.model.nodes import Key as NamedKey
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type

@@ -93,8 +93,7 @@ class From:
         joins = tree.args.get("joins") or []
         found = self.item(tree.args["from_"].this, prefixed=bool(joins))
         conditions: list[exp.Expr] = []
-        where = tree.args.get("where")
-        parts = list(conjuncts(where.this)) if where is not None else []
+        parts = [] if (where := tree.args.get("where")) is None else list(conjuncts(where.this))
         listed: list[tuple[Origin, exp.Join]] = []  # tables after a comma that nothing is equal to yet
         for join in joins:
             if isinstance(join.this, exp.Lateral):
@@ -412,8 +411,7 @@ class From:
         tree = with_repeats(tree)
         only(tree, self.blank, "expressions", "from_", "where")
         other = self.item(tree.args["from_"].this)
-        where = tree.args.get("where")
-        parts = list(conjuncts(where.this)) if where is not None else []
+        parts = [] if (where := tree.args.get("where")) is None else list(conjuncts(where.this))
         local = [part for part in parts if self._readable(part, other)]
         pairs = [self.equality(found, other, part) for part in parts if part not in local]
         if not pairs:
