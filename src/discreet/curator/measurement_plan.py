@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.catalog.declarations import SameTable, Terms, declaration
+from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
@@ -26,6 +26,7 @@ from discreet.measurement.program.program import Edition, Program, choose
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
+from discreet.plan.model.identity import Same
 from discreet.plan.model.nodes import Aggregate, Question, columns
 from discreet.plan.model.schema import Bounds, Limits, TableSchema
 from discreet.plan.post.steps import UnionAll
@@ -299,12 +300,12 @@ def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
 
 def area(program: Program, tables: Sequence[TableSchema]) -> str:
     """Returns how the replay keys of all questions about the same rows begin: of tables as declared and joined."""
-    return _area(origin(program.question), tuple(map(SameTable, tables)), program.contribution.neighbours.value)
+    return _area(origin(program.question), tuple(map(Same, tables)), program.contribution.neighbours.value)
 
 
 @lru_cache(maxsize=256)  # a declaration may hold very many keys, and every question asks several times
-def _area(rows: str, tables: Sequence[SameTable], neighbours: str) -> str:
-    declared = [[declaration(table.schema), table.schema.version] for table in tables]
+def _area(rows: str, tables: Sequence[Same[TableSchema]], neighbours: str) -> str:
+    declared = [[declaration(table.value), table.value.version] for table in tables]
     return f"{_digest([rows, declared, neighbours])[:32]}:"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountState, Member, Role
 from discreet.ledger.entry import Entry
-from discreet.ledger.redeclaration import is_of_same_people
+from discreet.ledger.redeclaration import is_of_same_people, named_keys
 from discreet.ledger.serialization import canonical, parsed, read_loss
 from discreet.ledger.store.base import Kept, Place, as_text
 from discreet.ledger.tallies import Price, Tallies
@@ -182,11 +182,15 @@ def _attach(states: States, entry: Entry) -> None:
     """Files and identity are written only where an entry tells them: older books have none, and read as they were.
 
     Raises:
-        LedgerTampered: if a table leaves its account, or is declared anew without saying so or for other people.
+        LedgerTampered: if a table leaves its account, is declared anew without saying so or for other people, or has
+            keys that no entry before it has put into the ledger.
     """
     content = entry.content
     known = table(states, content["table"]) or {"versions": []}
     _check_attachment(known, entry)
+    for digest, count in named_keys(content["declaration"]).items():
+        if keys_kept(states, digest) != count:
+            raise LedgerTampered(entry.sequence, "declares keys that the ledger does not hold")
     versions, version = known["versions"], content["version"]
     state = {
         "account": entry.account,
@@ -207,6 +211,18 @@ def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
         raise LedgerTampered(entry.sequence, "declares a table anew without telling what it replaces")
     if before not in (None, after) and not is_of_same_people(str(before), after):
         raise LedgerTampered(entry.sequence, "declares a table anew for other people")
+
+
+def keys_kept(states: States, digest: str) -> int | None:
+    """Returns how many keys the block of a digest has; None if the ledger does not hold it."""
+    text = states.get("keys", digest)
+    return None if text is None else int(parsed(text)["count"])
+
+
+def _keys(states: States, entry: Entry) -> None:
+    """Notes a block of declared keys, which is kept where answers are."""
+    content = entry.content
+    states.put((("keys", content["digest"]), canonical({"count": content["count"]})))
 
 
 def _amend(states: States, entry: Entry) -> None:
@@ -325,6 +341,7 @@ _CHANGES: dict[str, Callable[[States, Entry], None]] = {
     "fail": _fail,
     "freeze": _freeze,
     "interrupt": _interrupt,
+    "keys": _keys,
     "open": _open,
     "recover": _recover,
     "renew": _renew,

@@ -2,9 +2,9 @@
 
 Any doubt stops writing: a book older than one already seen, one that does not match its anchor, a failed verification.
 Verification walks the whole chain and adds everything up again, from the entries alone. It detects a changed, missing,
-inserted or reordered entry, a changed answer, and a balance that is not the sum of its charges. It cannot see that the
-end of the book is missing together with everything that followed from it (a file restored from yesterday is a good book
-of yesterday): that is what the exported head is for.
+inserted or reordered entry, a changed answer or list of declared keys, and a balance that is not the sum of its
+charges. It cannot see that the end of the book is missing together with everything that followed from it (a file
+restored from yesterday is a good book of yesterday): that is what the exported head is for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Entry, Head, chained
 from discreet.ledger.serialization import parsed
-from discreet.ledger.store.base import Places, Store, Stored, Transaction
+from discreet.ledger.store.base import BLOCKS, Places, Store, Stored, Transaction
 from discreet.ledger.tallies import Tallies
 
 
@@ -210,9 +210,10 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemorySta
             pending[*entry[3:6], changes.project_of(entry[8])] += 1
             if len(pending) > _MOST_PENDING:
                 _add_up(states, pending)
-        elif kind == "answer":
-            _check_answer(entry, answers)
-        else:
+            continue
+        if kind in BLOCKS:
+            _check_block(entry, answers)
+        if kind != "answer":
             _add_up(states, pending)
             changes.apply(states, entry)
     _add_up(states, pending)
@@ -228,12 +229,13 @@ def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
     pending.clear()
 
 
-def _check_answer(entry: Entry, answers: Iterator[Stored]) -> None:
-    stored = next(answers, None)
+def _check_block(entry: Entry, blocks: Iterator[Stored]) -> None:
+    called = "answer" if entry.kind == "answer" else "list of keys"
+    stored = next(blocks, None)
     if stored is None or stored.sequence != entry.sequence:
-        raise LedgerTampered(entry.sequence, "its answer is missing")
+        raise LedgerTampered(entry.sequence, f"its {called} is missing")
     if not stored.is_of(entry):
-        raise LedgerTampered(entry.sequence, "its answer was changed")
+        raise LedgerTampered(entry.sequence, f"its {called} was changed")
 
 
 def _difference(rows: Transaction, states: changes.MemoryStates) -> str | None:

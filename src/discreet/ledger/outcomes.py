@@ -177,7 +177,7 @@ def opened(rows: Transaction, place: AnswerPlace) -> Stored:
 def _checked(rows: Transaction, answer: Stored) -> Stored:
     """Returns an answer with what its entry says that was released."""
     entry = rows.entry(answer.sequence)
-    if entry is None or entry.kind != "answer" or not answer.is_of(entry):
+    if entry is None or not answer.is_of(entry):
         raise LedgerTampered(answer.sequence, "its answer was changed")
     return answer._replace(event=entry.content.get("event", ""))
 

@@ -17,6 +17,10 @@ What was made under the former declaration stays what it was. Replay keys hold t
 stored answer, profile or model is given again only where both are the same; an idempotency key of a question that would
 be planned otherwise now is refused; a stream goes on only if its noise was made for what one unit moves now.
 
+A list of keys may be too long to be written into a declaration. A digest and the number of keys then stand for it, and
+the keys themselves are kept once in the ledger, as a block whose entry comes before the first declaration that names
+it (`stewardship`). Two declarations with the same digest have the same keys in the same order.
+
 An entry tells the declaration that it replaces, which must be the one in the book: nobody replaces what they have not
 seen, and `verify` finds a declaration that changed without saying so.
 """
@@ -28,10 +32,19 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from hashlib import sha256
 from typing import Any
 
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger.serialization import parsed
+from discreet.ledger.serialization import canonical, parsed
+
+LONGEST_LIST = 1 << 12
+"""Characters of a list of keys, as JSON, that is always written into its declaration. A longer list is written there
+as well, as it always was, while the declaration as a whole has at most `serialization.LONGEST_TEXT` characters;
+otherwise a digest and the number of keys stand for it."""
+
+LONGEST_BLOCK = 1 << 26
+"""Characters of a list of keys, as JSON, that can be declared at all: a million keys of 60 characters."""
 
 ARROW = "->"
 _MOST_SHOWN = 8  # keys that are listed in a difference
@@ -49,6 +62,27 @@ def differences(before: str, after: str) -> tuple[str, ...]:
     """
     old, new = parsed(before), parsed(after)
     return tuple(_lines(old, new))
+
+
+def named_keys(declaration: str) -> dict[str, int]:
+    """Returns the digests that stand for long lists of keys in a declaration, each with the number of keys.
+
+    >>> named_keys('{"columns":{"g":{"keys":{"count":2,"digest":"ab"}},"h":{"keys":["x"]}}}')
+    {'ab': 2}
+    """
+    if '"digest"' not in declaration:  # most have none, and that is seen without parsing
+        return {}
+    lists = [column.get("keys") for column in parsed(declaration)["columns"].values()]
+    return {keys["digest"]: keys["count"] for keys in lists if isinstance(keys, dict)}
+
+
+def keys_place(digest: str) -> str:
+    """Returns the replay key under which the block of a list of keys is kept: replay keys of answers begin otherwise.
+
+    >>> keys_place("ab")
+    'keys:ab'
+    """
+    return f"keys:{digest}"
 
 
 def check_same_people(table: str, before: str, after: str, others: Mapping[str, str]) -> None:
@@ -187,14 +221,24 @@ def _column(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | N
     yield from _keys(name, old.get("keys"), new.get("keys"))
 
 
-def _keys(name: str, old: list[Any] | None, new: list[Any] | None) -> Iterator[str]:
+_Listed = list[Any] | dict[str, Any] | None
+"""Keys in a declaration: listed, or as a digest and their number."""
+
+
+def _keys(name: str, old: _Listed, new: _Listed) -> Iterator[str]:
+    if isinstance(old, dict) or isinstance(new, dict):
+        if _digest(old) != _digest(new):
+            other = "other " if _number(old) == _number(new) else ""
+            yield f"keys of {name}: {_listed(old)} -> {other}{_listed(new)}"
+        return
     if old is None or new is None:
         if old is not new:
             yield f"keys of {name}: {_listed(old)} -> {_listed(new)}"
         return
     written = [[json.dumps(key) for key in keys] for keys in (old, new)]  # 1 and True are different keys
-    removed = [key for key, sign in zip(old, written[0], strict=True) if sign not in written[1]]
-    added = [key for key, sign in zip(new, written[1], strict=True) if sign not in written[0]]
+    before, after = map(set, written)
+    removed = [key for key, sign in zip(old, written[0], strict=True) if sign not in after]
+    added = [key for key, sign in zip(new, written[1], strict=True) if sign not in before]
     if added:
         yield f"keys of {name}: added {_listed(added)}"
     if removed:
@@ -203,9 +247,22 @@ def _keys(name: str, old: list[Any] | None, new: list[Any] | None) -> Iterator[s
         yield f"keys of {name}: in another order"
 
 
-def _listed(keys: list[Any] | None) -> str:
+def _digest(keys: _Listed) -> str | None:
+    """What stands for keys, or would."""
+    if keys is None or isinstance(keys, dict):
+        return None if keys is None else str(keys["digest"])
+    return sha256(canonical(keys).encode()).hexdigest()
+
+
+def _number(keys: _Listed) -> int | None:
+    return keys["count"] if isinstance(keys, dict) else None if keys is None else len(keys)
+
+
+def _listed(keys: _Listed) -> str:
     if keys is None:
         return "none"
+    if isinstance(keys, dict):
+        return f"{keys['count']} keys"
     shown = ", ".join(_plain(key) for key in keys[:_MOST_SHOWN])
     return shown if len(keys) <= _MOST_SHOWN else f"{shown} and {len(keys) - _MOST_SHOWN} more"
 

@@ -10,7 +10,7 @@ versions tell no files, and nothing is compared until a table of theirs is prote
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from discreet.dataclass import dataclass
@@ -18,16 +18,25 @@ from discreet.errors import InvalidParameter, NotPermitted
 from discreet.hint_text import Hint
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Balance, Role, same_currency
+from discreet.ledger.entry import digest
 from discreet.ledger.journal import Journal
-from discreet.ledger.redeclaration import check_same_people, require_seen
+from discreet.ledger.redeclaration import LONGEST_BLOCK, check_same_people, keys_place, named_keys, require_seen
 from discreet.ledger.serialization import name, parsed, text, write_loss
-from discreet.ledger.store.base import VERSIONS, Transaction
+from discreet.ledger.store.base import VERSIONS, Transaction, no_charge
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
 
 TableRecord = Mapping[str, Any]
 """What the book says of a table."""
+
+Blocks = Callable[[str], bytes]
+"""Returns the canonical JSON of a list of keys, by its SHA-256; raises KeyError for any other digest."""
+
+
+def no_blocks(told: str) -> bytes:
+    """Raises KeyError: short lists of keys are written into their declarations."""
+    raise KeyError(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,7 @@ class Stewardship:
         version: str = "",
         origin: Origin = NOWHERE,
         replacing: str | None = None,
+        blocks: Blocks = no_blocks,
         by: str = policy.OWNER,
     ) -> None:
         """Puts a table, a new version or another declaration of it under an account; again, it changes nothing.
@@ -172,6 +182,7 @@ class Stewardship:
             version: as the steward declared it; never a function of the content.
             origin: where its data come from.
             replacing: the declaration in the book that this one takes the place of, as the steward has seen it.
+            blocks: returns the long lists of keys for which digests stand in the declaration; each is kept once.
             by: the steward.
 
         Raises:
@@ -194,6 +205,9 @@ class Stewardship:
                     return
             require_one_budget(tables(rows), called, owner, origin)
             policy.require_steward(rows, owner, steward, "attach tables")
+            for told, count in named_keys(declaration).items():
+                if changes.keys_kept(rows, told) is None:
+                    _keep_keys(rows, _block(told, count, blocks), count, by=steward, account=owner)
             changes.apply(rows, rows.add("attach", {**body, **origin.fields}, who=steward, account=owner))
 
     def amend(self, account: str, *, budget: Loss, by: str = policy.OWNER, note: str = "") -> Balance:
@@ -293,6 +307,34 @@ def _same_account(
     if budget is not None and budget != known.budget and (now is None or budget != now.budget):
         raise InvalidParameter("budget", budget, f"to be {known.budget}, as declared before", hint)
     return known
+
+
+def _block(told: str, count: int, blocks: Blocks) -> bytes:
+    """Returns the list of keys that a declaration names by its digest.
+
+    Raises:
+        InvalidParameter: if it is too long, is missing, or is another one.
+    """
+    try:
+        block = blocks(told)
+    except KeyError:
+        block = b""
+    if len(block) > LONGEST_BLOCK:
+        condition = f"to have at most {LONGEST_BLOCK} characters together"
+        raise InvalidParameter("keys", f"{len(block)} characters", condition, "Declare fewer or shorter keys.")
+    if digest(block) != told or len(parsed(block.decode())) != count:
+        raise InvalidParameter("keys", f"{count} keys", "to be those that the declaration names")
+    return block
+
+
+def _keep_keys(rows: Transaction, block: bytes, count: int, *, by: str, account: str) -> None:
+    """Keeps a list of keys in the ledger, under an entry that has its digest."""
+    told = digest(block)
+    rows.require_version(VERSIONS["keys"])
+    body = {"count": count, "digest": told, "replay_key": keys_place(told)}
+    entry = rows.add("keys", body, who=by, account=account)
+    rows.add_answer(entry.sequence, no_charge(entry.sequence), keys_place(told), block)
+    changes.apply(rows, entry)
 
 
 def _check_same_account(known: TableRecord, table: str, account: str) -> None:

@@ -16,6 +16,7 @@ from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, taken
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import groups, written
+from discreet.plan.model.identity import MANY, Same
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.model.readings import Bounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
@@ -281,18 +282,33 @@ def is_unicode(text: str) -> bool:
 
 
 def _check_keys(listed: Sequence[tuple[Value, ...]], keys: tuple[Expression, ...]) -> None:
-    """Refuses a key that is not of the types of its expressions; there may be many, so they are looked at by column."""
-    if set(map(len, listed)) - {len(keys)}:
-        wrong = next(values for values in listed if len(values) != len(keys))
-        raise InvalidParameter("public_keys", wrong, f"to have {len(keys)} values each")
-    for column, key in zip(zip(*listed, strict=True), keys, strict=True) if listed else ():
-        if not _are_plainly(column, key.type):
+    """Refuses a key that is not of the types of its expressions; a long list is looked at once."""
+    kinds = tuple(key.type for key in keys)
+    if len(listed) > MANY and isinstance(listed, tuple):
+        _check_many_keys(Same(listed), kinds)
+    else:
+        _check_key_types(listed, kinds)
+
+
+@lru_cache(maxsize=16)
+def _check_many_keys(listed: Same[tuple[tuple[Value, ...], ...]], kinds: tuple[Type, ...]) -> None:
+    _check_key_types(listed.value, kinds)
+
+
+def _check_key_types(listed: Sequence[tuple[Value, ...]], kinds: tuple[Type, ...]) -> None:
+    """There may be many, so they are looked at by column."""
+    if set(map(len, listed)) - {len(kinds)}:
+        wrong = next(values for values in listed if len(values) != len(kinds))
+        raise InvalidParameter("public_keys", wrong, f"to have {len(kinds)} values each")
+    for place, kind in enumerate(kinds):
+        column = [values[place] for values in listed]
+        if not are_plainly(column, kind):
             for value in column:
-                check_value(value, key.type)
+                check_value(value, kind)
 
 
-def _are_plainly(values: Sequence[Value], kind: Type) -> bool:
-    """Whether values are of a type, as far as that is seen of all at once; False says nothing."""
+def are_plainly(values: Sequence[Value], kind: Type) -> bool:
+    """Tells whether values are of a type or NULL, as far as that is seen of all at once; False says nothing."""
     present = [value for value in values if value is not None]
     if set(map(type, present)) - {_PYTHON[kind]}:
         return False

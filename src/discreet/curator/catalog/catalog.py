@@ -9,10 +9,11 @@ import datetime as dt
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from discreet import check
-from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare
+from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare, key_block
 from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_schema
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
@@ -203,6 +204,7 @@ class Catalog:
             version=schema.version,
             origin=origin,
             replacing=replacing,
+            blocks=partial(key_block, schema),
         )
         self._accounts[schema.name] = account
 

@@ -12,7 +12,8 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from discreet import check
 from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
@@ -22,11 +23,14 @@ from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
+from discreet.ledger.redeclaration import LONGEST_LIST
+from discreet.ledger.serialization import LONGEST_TEXT, canonical
 from discreet.plan.expressions.functions.date_functions import day_number
+from discreet.plan.model.identity import Same
 from discreet.plan.model.nodes import UNIT, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.validation import check_value
+from discreet.plan.validation import are_plainly, check_value
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.amounts import below_one
 
@@ -193,7 +197,9 @@ def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]
     option = f"keys[{column!r}]"
     if kind is Type.FLOAT:
         raise InvalidParameter(option, "float", "to be of another type", "Group by bands instead.")
-    listed = tuple(_plain(option, kind, value) for value in values)
+    listed = tuple(values)
+    if not (are_plainly(listed, kind) and None not in listed):  # what a column's own values are is seen of all at once
+        listed = tuple(_plain(option, kind, value) for value in listed)
     if not listed:
         raise InvalidParameter(option, "no keys", f"to be of type {kind.value}", "List every public key.")
     if len(set(listed)) != len(listed):
@@ -223,51 +229,85 @@ def _is_narrower(kind: Type, value: Value) -> bool:
     return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
 
 
-class SameTable:
-    """A schema compared by identity: it is frozen, so what was worked out for it once holds for ever.
-
-    Args:
-        schema: the table.
-    """
-
-    __slots__ = ("schema",)
-
-    def __init__(self, schema: TableSchema) -> None:
-        self.schema = schema
-
-    def __hash__(self) -> int:
-        return id(self.schema)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameTable) and self.schema is other.schema
-
-
 def declaration(schema: TableSchema) -> str:
-    """Returns everything declared but the version, as canonical JSON: what the book compares when it comes again."""
-    return _declaration(SameTable(schema))
+    """Returns everything declared but the version, as canonical JSON: what the book compares when it comes again.
+
+    Keys are written out as long as that leaves the text short enough for the book (`LONGEST_TEXT`); otherwise a digest
+    and the number of keys stand for each list of more than `LONGEST_LIST` characters, see `key_block`.
+    """
+    return _declaration(Same(schema))
+
+
+def key_block(schema: TableSchema, digest: str) -> bytes:
+    """Returns the canonical JSON of the declared list of keys that has a digest.
+
+    Raises:
+        KeyError: if no column has these keys.
+    """
+    for column in schema.stored.values():
+        if column.keys is not None and _written(Same(column.keys)).digest == digest:
+            return _keys_text(column.keys).encode()
+    raise KeyError(digest)
 
 
 @lru_cache(maxsize=64)
-def _declaration(same: SameTable) -> str:
-    schema = same.schema
-    columns = {
-        column.name: {
-            "type": column.type.value,
-            "bounds": None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)],
-            "keys": None if column.keys is None else [_text(value) for value in column.keys],
-        }
-        for column in schema.stored.values()
-    }
-    fields: dict[str, Any] = {
-        "columns": columns,
+def _declaration(same: Same[TableSchema]) -> str:
+    schema = same.value
+    columns = [schema.stored[name] for name in sorted(schema.stored)]
+    rest: dict[str, Any] = {
         "limits": [schema.limits.groups, schema.limits.rows],
         "name": schema.name,
         "unit": _unit(schema),
     }
-    files = {column.name: str(column.files) for column in schema.stored.values() if column.files is not None}
+    files = {column.name: str(column.files) for column in columns if column.files is not None}
     if files:  # other declarations are written as they always were
-        fields["files"] = files
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        rest["files"] = files
+    lists = {column.name: _written(Same(column.keys)) for column in columns if column.keys is not None}
+    frame = len(_put_together(columns, {}, rest)) - len("null") * len(lists)
+    if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
+        return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
+    return _put_together(columns, {name: listed.short for name, listed in lists.items()}, rest)
+
+
+def _put_together(columns: Iterable[ColumnSchema], lists: Mapping[str, str], rest: Mapping[str, Any]) -> str:
+    """Returns the canonical JSON of a declaration, of which long lists of keys are written once."""
+    described = ",".join(
+        f'{canonical(column.name)}:{{"bounds":{_written_bounds(column.bounds)},"keys":{lists.get(column.name, "null")},'
+        f'"type":{canonical(column.type.value)}}}'
+        for column in columns
+    )
+    return f'{{"columns":{{{described}}},{canonical(rest)[1:]}'
+
+
+def _written_bounds(bounds: Bounds | None) -> str:
+    return "null" if bounds is None else canonical([str(bounds.low), str(bounds.high)])
+
+
+class _WrittenKeys(NamedTuple):
+    """A list of keys as it stands in a declaration: written out, or by its digest."""
+
+    text: str
+    """Empty if it cannot be written out: it is longer than all that a declaration may be."""
+    length: int
+    count: int
+    digest: str
+
+    @property
+    def short(self) -> str:
+        """What stands for it in a declaration that would be too long."""
+        return self.text if self.length <= LONGEST_LIST else canonical({"count": self.count, "digest": self.digest})
+
+
+@lru_cache(maxsize=64)  # tables of which only bounds are found out have the same keys
+def _written(keys: Same[tuple[Value, ...]]) -> _WrittenKeys:
+    text = _keys_text(keys.value)
+    kept = text if len(text) <= LONGEST_TEXT else ""
+    return _WrittenKeys(kept, len(text), len(keys.value), sha256(text.encode()).hexdigest())
+
+
+def _keys_text(keys: tuple[Value, ...]) -> str:
+    plain = set(map(type, keys)) <= {int, str, bool}
+    return canonical(keys if plain else [_text(value) for value in keys])
 
 
 def _unit(schema: TableSchema) -> str | list[str] | None:

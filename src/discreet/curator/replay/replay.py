@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from discreet.curator.catalog.declarations import SameTable, Terms, declaration
+from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
 from discreet.curator.replay.derivation import (
     CubePart,
@@ -54,6 +54,7 @@ from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
 from discreet.plan.canonical import recall
+from discreet.plan.model.identity import Same
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events
@@ -355,10 +356,10 @@ def _with_numbers_of(plan: Question, other: Question) -> Question | None:
 
 def profile_key(schema: TableSchema) -> str:
     """Returns under which key profiles of a table are kept: by its declaration and the version of its data."""
-    return _profile_key(SameTable(schema))
+    return _profile_key(Same(schema))
 
 
 @lru_cache(maxsize=64)  # a declaration may hold very many keys
-def _profile_key(table: SameTable) -> str:
-    about = json.dumps([declaration(table.schema), table.schema.version, table.schema.neighbours.value])
+def _profile_key(table: Same[TableSchema]) -> str:
+    about = json.dumps([declaration(table.value), table.value.version, table.value.neighbours.value])
     return f"profile:{sha256(about.encode()).hexdigest()}"

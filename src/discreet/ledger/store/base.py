@@ -50,11 +50,12 @@ class Stored(NamedTuple):
     """All that was released for it, as its entry says; empty where that is what the charge, or the answer, says."""
 
     def is_of(self, entry: Entry) -> bool:
-        """Tells whether these are the bytes that an entry records."""
+        """Tells whether these are the bytes that an entry records: of an answer, or of declared keys."""
         content = entry.content
         length, header = content.get("header", (0, digest(b"")))
         return (
-            self.charge == entry.about
+            entry.kind in BLOCKS
+            and self.charge == (no_charge(entry.sequence) if entry.kind == "keys" else entry.about)
             and self.replay_key == content["replay_key"]
             and digest(self.payload) == content["digest"]
             and digest(self.payload[:length]) == header
@@ -91,11 +92,24 @@ class StoredHeader(NamedTuple):
         return f"StoredHeader(sequence={self.place.sequence}, {len(self.header)} bytes)"
 
 
+BLOCKS = frozenset(("answer", "keys"))
+"""The kinds of entries that record bytes, which are kept beside them."""
+
+
+def no_charge(sequence: int) -> int:
+    """Returns what stands for the charge of declared keys, which cost nothing: the place of their entry, below zero.
+
+    >>> no_charge(7)
+    -7
+    """
+    return -sequence
+
+
 Place = tuple[str, str]
 """Scope and name of a state."""
 
 
-VERSION = 4
+VERSION = 5
 """Of what books hold, in a file or on a server. A book of an earlier version becomes one of this version with the first
 entry that the earlier code does not know, so that the earlier code refuses the book and does not take it for altered;
 until then both can use it."""
@@ -103,7 +117,7 @@ until then both can use it."""
 NEW = 2
 """Of a new book: until it holds what came later, earlier code can use it."""
 
-VERSIONS = {"service": 2, "recover": 3, "anchor": 4}
+VERSIONS = {"service": 2, "recover": 3, "anchor": 4, "keys": 5}
 """Since which version a kind of entry exists; all others are as old as the book."""
 
 
@@ -191,7 +205,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
-        """Adds the bytes of an answer."""
+        """Adds the bytes that an entry records, of an answer or of declared keys (`no_charge`)."""
 
     @abstractmethod
     def answers(self, replay_key: str | None = None) -> Iterator[Stored]:

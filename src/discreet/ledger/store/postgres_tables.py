@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerError, LedgerTampered
-from discreet.ledger.store.base import VERSION, VERSIONS
+from discreet.ledger.store.base import VERSION
 
 SCHEMA = "discreet"
 """Where the tables are unless the address names another schema."""
@@ -92,13 +92,13 @@ def checked(schema: str) -> str:
 def tables_sql(schema: str = SCHEMA) -> str:
     """Returns the statements that make an empty ledger, for whoever shall own it.
 
-    It is of the version that may say it has an anchor: those who write that first entry do not own the tables.
+    It is of the newest version: those who write the first entry of a later kind do not own the tables.
 
     >>> print(tables_sql()[:50])
     CREATE SCHEMA discreet;
     COMMENT ON SCHEMA discreet
     """
-    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, VERSIONS["anchor"])]
+    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, VERSION)]
     statements += [_table(schema, table) for table in _TABLES]
     statements += [
         f"CREATE UNIQUE INDEX entries_by_key ON {schema}.entries (who, key) WHERE key <> ''",

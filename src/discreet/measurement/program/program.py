@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import partial
-from itertools import product
 
 from discreet.errors import UnsupportedQuery
 from discreet.hint_text import Hint
@@ -26,7 +25,7 @@ from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements
 from discreet.measurement.selection import FEW_ROWS, Selection, Threshold, Weighted, own_budget
 from discreet.mechanisms.base import Law
-from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
+from discreet.plan.analysis.group_keys import MOST_VALUES, combinations, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.analysis.value_bounds import bounds
@@ -416,7 +415,7 @@ def public_keys(question: Question, schema: TableSchema) -> Keys | None:
         raise UnsupportedQuery(
             f"The question has {size} groups of public keys.", f"Group by fewer columns: at most {MOST_KEYS} groups."
         )
-    return tuple(product(*known))
+    return combinations(known)
 
 
 def _check_private(delta: Fraction, schema: TableSchema) -> None:

@@ -23,6 +23,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS, LAST_DAY
 from discreet.plan.expressions.interval_arithmetic import Span
+from discreet.plan.model.identity import MANY, Same
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns, parts_of
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
@@ -259,6 +260,22 @@ def _first_present(expression: Call, schema: TableSchema) -> Values | None:
     if found is None or all(part is None or None in part for part in parts):
         return found
     return tuple(value for value in found if value is not None)
+
+
+def combinations(lists: Sequence[Values]) -> tuple[Values, ...]:
+    """Returns all combinations of values, one of each list; many of them are made once for the same lists.
+
+    >>> combinations([("a", "b"), (1, 2)])
+    (('a', 1), ('a', 2), ('b', 1), ('b', 2))
+    """
+    if math.prod(map(len, lists)) <= MANY:
+        return tuple(product(*lists))
+    return _many_combinations(tuple(map(Same, lists)))
+
+
+@lru_cache(maxsize=4)  # each may be as long as the groups of a question
+def _many_combinations(lists: tuple[Same[Values], ...]) -> tuple[Values, ...]:
+    return tuple(product(*(each.value for each in lists)))
 
 
 def in_order(keys: Iterable[Values]) -> list[Values]:

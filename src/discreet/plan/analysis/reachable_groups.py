@@ -24,6 +24,7 @@ from discreet.dataclass import dataclass
 from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW
+from discreet.plan.model.identity import MANY, Same
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Question, Relation, Value, columns, substitute
 from discreet.plan.model.relations import Cut, Join, Marked, Matched, PerUnit, Select, Windowed
 from discreet.plan.model.types import Type
@@ -44,7 +45,10 @@ def reachable(question: Question, listed: Keys) -> Keys:
         question: with one grouping.
         listed: combinations of its keys' values.
     """
-    return _reachable(question.source, question.where, tuple(key.expression for key in question.keys), listed)
+    keys = tuple(key.expression for key in question.keys)
+    if len(listed) > MANY:
+        return _reachable_of_many(question.source, question.where, keys, Same(listed))
+    return _reachable(question.source, question.where, keys, listed)
 
 
 @lru_cache(maxsize=256)
@@ -52,8 +56,17 @@ def _reachable(source: Relation | None, where: Expression | None, keys: tuple[Ex
     """Worked out once for a question, of which many programs are made."""
     rows = _Rows.of(source, where, keys)
     tests = [*rows.conditions_on_keys(listed), *rows.values_of_keys(listed)]
+    if not tests:
+        return listed
     found = tuple(key for key in listed if all(test(key) for test in tests))
     return found or listed
+
+
+@lru_cache(maxsize=16)
+def _reachable_of_many(
+    source: Relation | None, where: Expression | None, keys: tuple[Expression, ...], listed: Same[Keys]
+) -> Keys:
+    return _reachable.__wrapped__(source, where, keys, listed.value)
 
 
 Test = Callable[[tuple[Value, ...]], bool]
@@ -92,7 +105,7 @@ class _Rows:
             places = [place for place, key in enumerate(self.keys) if _names(condition, key)]
             keys = [self.keys[place] for place in places]
             most = MOST_COMPUTED if _decide(keys, condition) else MOST_TRIED
-            if places and len({tuple(key[place] for place in places) for key in listed}) <= most:
+            if places and _count(listed, places) <= most:
                 yield _remembered(condition, keys, places)
 
     def values_of_keys(self, listed: Keys) -> Iterator[Test]:
@@ -125,6 +138,13 @@ class _Rows:
             return None
         found = list(_divided(column.type, points))
         return found if column.name in self.present else [*found, ValueSet.of([None])]
+
+
+def _count(listed: Keys, places: Sequence[int]) -> int:
+    """How many different combinations of some keys a list of different groups has; all keys together have each once."""
+    if listed and len(places) == len(listed[0]):
+        return len(listed)
+    return len({tuple(key[place] for place in places) for key in listed})
 
 
 def _looked_through(relation: Select) -> Callable[[Expression], Expression]:

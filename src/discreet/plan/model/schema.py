@@ -72,7 +72,7 @@ class ColumnSchema:
         name: its name.
         type: its type.
         bounds: public limits of numbers, or of dates as numbers of days.
-        keys: public group keys.
+        keys: public group keys. They are compared, and left out of the hash: there may be a million of them.
         decimals: how many decimals are enough to write every value, if it is known that so many are.
         domain: a public fact, where one was declared: all values lie in it. It labels answers, and bounds nothing.
         limited: whether the bounds are a limit of ours, beyond which values are to be expected.
@@ -85,7 +85,7 @@ class ColumnSchema:
     name: str
     type: Type
     bounds: Bounds | None = None
-    keys: tuple[Value, ...] | None = None
+    keys: tuple[Value, ...] | None = field(default=None, hash=False)
     decimals: int | None = None
     limited: bool = False
     link: str = ""

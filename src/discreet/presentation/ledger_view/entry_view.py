@@ -149,6 +149,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fail": _nothing,
     "freeze": lambda content: f"{'moved at' if content.get('moved') else 'without'} {_head(content)}",
     "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
+    "keys": lambda content: f"of a declaration, {content['count']} of them, SHA-256 {content['digest']}",
     "open": lambda content: f"with {_budget(content['account'])}",
     "recover": lambda content: _noted(f"what was lost up to {_head(content)}", content),
     "renew": lambda content: _noted(f"with {_budget(content)}", content),

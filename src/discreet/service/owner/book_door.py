@@ -316,8 +316,10 @@ class BookDoor:
         version: str,
         origin: dict[str, Any],
         replacing: str | None = None,
+        blocks: Mapping[str, str] | None = None,
     ) -> None:
         """Puts a table under an account in the steward's name, or another declaration of it."""
+        listed = {digest: block.encode() for digest, block in (blocks or {}).items()}
         self._book.stewardship.attach(
             table,
             account=account,
@@ -325,6 +327,7 @@ class BookDoor:
             version=version,
             origin=Origin.of(origin.get("files"), origin.get("identity")),
             replacing=replacing,
+            blocks=listed.__getitem__,
             by=self._analyst,
         )
 

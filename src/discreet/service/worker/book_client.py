@@ -12,9 +12,9 @@ from typing import Any
 from discreet.errors import DeclarationChanged, DiscreetError
 from discreet.ledger import Account, Balance, Book, Receipt, Role, policy
 from discreet.ledger.account import AccountState
-from discreet.ledger.redeclaration import differences
+from discreet.ledger.redeclaration import differences, named_keys
 from discreet.ledger.serialization import write_loss, write_unit
-from discreet.ledger.stewardship import NOWHERE, Origin, Stewardship, TableRecord
+from discreet.ledger.stewardship import NOWHERE, Blocks, Origin, Stewardship, TableRecord, no_blocks
 from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader
 from discreet.presentation.documents.error_documents import read_error
 from discreet.presentation.documents.ledger_documents import BALANCE
@@ -231,12 +231,14 @@ class StewardshipClient(Stewardship):
         version: str = "",
         origin: Origin = NOWHERE,
         replacing: str | None = None,
+        blocks: Blocks = no_blocks,
         by: str = policy.OWNER,  # noqa: ARG002 - the owner knows who
     ) -> None:
         """See `Stewardship.attach`."""
         if self._writing:
             told = {"declaration": declaration, "version": version, "origin": origin.fields, "replacing": replacing}
-            self._book.call("attach", table=table, account=account, **told)
+            listed = {digest: blocks(digest).decode() for digest in named_keys(declaration)}
+            self._book.call("attach", table=table, account=account, blocks=listed, **told)
             return
         present = self._book.declaration(table)
         if present != declaration:
