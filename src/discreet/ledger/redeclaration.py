@@ -72,7 +72,7 @@ def named_keys(declaration: str) -> dict[str, int]:
     """
     if '"digest"' not in declaration:  # most have none, and that is seen without parsing
         return {}
-    lists = [column.get("keys") for column in parsed(declaration)["columns"].values()]
+    lists = [column.get("keys") for column in parsed(declaration).get("columns", {}).values()]
     return {keys["digest"]: keys["count"] for keys in lists if isinstance(keys, dict)}
 
 

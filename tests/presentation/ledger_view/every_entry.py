@@ -11,6 +11,9 @@ import pytest
 from discreet.errors import InsufficientBudget, LedgerTampered
 from discreet.ledger import AnchoredBook, Book, Head
 from discreet.ledger.anchor.recovery import restore_anchored
+from discreet.ledger.entry import digest
+from discreet.ledger.serialization import canonical
+from discreet.ledger.stewardship import Stewardship
 from discreet.privacy import Budget, Loss, Unit, events
 from tests.curator.paid_verbs import VERBS, hospital
 
@@ -75,6 +78,16 @@ def _use_account(book: Book, name: str) -> None:
     acts.unlock(name, note="looked into")
     book.fail(book.charge(name, events.Pure("1/8"), analyst="ben", project="flu", question="{}"))
     _retry(book, name)
+    _declare_keys(acts, name)
+
+
+def _declare_keys(acts: Stewardship, account: str) -> None:
+    """A list of keys that stands beside its declaration, as long ones do."""
+    keys = canonical(["A", "B"]).encode()
+    column = {"bounds": None, "keys": {"count": 2, "digest": digest(keys)}, "type": "text"}
+    told = {"columns": {"ward": column}, "limits": [1, 1], "name": account, "unit": None}
+    blocks = {digest(keys): keys}.__getitem__
+    acts.attach(f"wards of {account}", account=account, declaration=canonical(told), blocks=blocks)
 
 
 def _retry(book: Book, account: str) -> None:

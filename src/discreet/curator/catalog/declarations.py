@@ -289,13 +289,14 @@ class _WrittenKeys(NamedTuple):
     text: str
     """Empty if it cannot be written out: it is longer than all that a declaration may be."""
     length: int
-    count: int
+    keys: int
+    """How many there are."""
     digest: str
 
     @property
     def short(self) -> str:
         """What stands for it in a declaration that would be too long."""
-        return self.text if self.length <= LONGEST_LIST else canonical({"count": self.count, "digest": self.digest})
+        return self.text if self.length <= LONGEST_LIST else canonical({"count": self.keys, "digest": self.digest})
 
 
 @lru_cache(maxsize=64)  # tables of which only bounds are found out have the same keys

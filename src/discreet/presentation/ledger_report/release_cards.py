@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from discreet.dataclass import dataclass
 from discreet.ledger import Book
+from discreet.ledger.redeclaration import keys_place
 from discreet.presentation.ledger_report.released_numbers import CONFIDENCE, released_numbers
 from discreet.presentation.ledger_view.ledger_history import ChargeView, LedgerHistory
 from discreet.report import answers, page
@@ -61,13 +64,20 @@ def stored_releases(book: Book, history: LedgerHistory) -> StoredReleases:
     return StoredReleases(stored=history.counts["answer"], cards=tuple(cards), hidden=hidden)
 
 
+def _declared_keys(book: Book, digest: str) -> bytes:
+    """Returns a long list of keys that the ledger keeps, see `stewardship.Blocks`."""
+    for kept in book.stored(keys_place(digest)):
+        return kept.payload
+    raise KeyError(digest)
+
+
 def _card(book: Book, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
     """The numbers of an answer; None if they cannot be told from the ledger."""
     entry = charge.entry
     payload = next((kept.payload for kept in book.stored(charge.replay_key) if kept.charge == entry.sequence), None)
     if payload is None or entry.plan is None:
         return None
-    found = released_numbers(entry.plan, payload, history.declared_at(entry.sequence))
+    found = released_numbers(entry.plan, payload, history.declared_at(entry.sequence), partial(_declared_keys, book))
     if found is None:
         return None
     groups = list(found.records[:MOST_GROUPS])

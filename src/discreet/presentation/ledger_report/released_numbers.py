@@ -17,6 +17,7 @@ from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import edition_of, facts_of, header_of, law_of, unpack
 from discreet.dataclass import dataclass
 from discreet.errors import DiscreetError
+from discreet.ledger.stewardship import Blocks, no_blocks
 from discreet.measurement.program.execution import Released
 from discreet.plan.canonical import recall
 from discreet.plan.model.nodes import Question, Value
@@ -42,13 +43,16 @@ class ReleasedNumbers:
     private: bool
 
 
-def released_numbers(question: str, payload: bytes, declared: Mapping[str, Declared]) -> ReleasedNumbers | None:
+def released_numbers(
+    question: str, payload: bytes, declared: Mapping[str, Declared], blocks: Blocks = no_blocks
+) -> ReleasedNumbers | None:
     """Returns the numbers of a stored release, with 95 % intervals; None if they cannot be rebuilt from the ledger.
 
     Args:
         question: as its charge has it.
         payload: as the ledger stores it.
         declared: the tables as they were declared then, by name.
+        blocks: returns the long lists of keys that the ledger keeps beside declarations.
     """
     try:
         fields, form = header_of(payload), json.loads(question)
@@ -56,7 +60,7 @@ def released_numbers(question: str, payload: bytes, declared: Mapping[str, Decla
         about = recall(question, Question(table=table, aggregates=(), outputs=()))
         if about is None or "groups" not in fields or "profile" in fields:
             return None
-        released = _rebuilt(about, fields, payload, _schema(table, declared[table]))
+        released = _rebuilt(about, fields, payload, _schema(table, declared[table], blocks))
         return None if released is None else _shown(released, _names(form), private=fields["private"])
     except _FOREIGN:
         return None
@@ -97,7 +101,7 @@ def _names(form: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
-def _schema(name: str, declared: Declared) -> TableSchema:
+def _schema(name: str, declared: Declared, blocks: Blocks) -> TableSchema:
     """Returns the table that a declaration describes.
 
     Raises:
@@ -108,7 +112,7 @@ def _schema(name: str, declared: Declared) -> TableSchema:
         raise TypeError("a unit of several columns")
     return TableSchema(
         name=name,
-        columns={column: _column(column, one) for column, one in told["columns"].items()},
+        columns={column: _column(column, one, blocks) for column, one in told["columns"].items()},
         unit=told["unit"],
         limits=Limits(*told["limits"]),
         neighbours=declared.neighbours,
@@ -117,8 +121,10 @@ def _schema(name: str, declared: Declared) -> TableSchema:
     )
 
 
-def _column(name: str, told: Mapping[str, Any]) -> ColumnSchema:
+def _column(name: str, told: Mapping[str, Any], blocks: Blocks) -> ColumnSchema:
     kind, bounds, keys = Type(told["type"]), told["bounds"], told["keys"]
+    if isinstance(keys, dict):
+        keys = json.loads(blocks(keys["digest"]))
     read = _KEYS.get(kind, _as_it_is)
     return ColumnSchema(
         name=name,
