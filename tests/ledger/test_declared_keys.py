@@ -30,14 +30,14 @@ def named(block: bytes, count: int | None = None) -> dict[str, Any]:
     return {"count": len(json.loads(block)) if count is None else count, "digest": digest(block)}
 
 
-def in_wards(block: bytes = KEYS, count: int | None = None, **more: dict[str, Any]) -> str:
-    return declared(ward={**column("text"), "keys": named(block, count)}, **more)
+def in_wards(block: bytes = KEYS, count: int | None = None) -> str:
+    return declared(ward={**column("text"), "keys": named(block, count)})
 
 
 def attach(book: Book, declaration: str, *blocks: bytes, table: str = "visits", **told: Any) -> None:
     kept = {digest(block): block for block in blocks}
-    told = {"account": "patients", "version": "1", "blocks": kept.__getitem__} | told
-    book.stewardship.attach(table, declaration=declaration, **told)
+    usual: dict[str, Any] = {"account": "patients", "version": "1", "blocks": kept.__getitem__}
+    book.stewardship.attach(table, declaration=declaration, **usual | told)
 
 
 def kept(book: Book, block: bytes = KEYS) -> list[bytes]:
