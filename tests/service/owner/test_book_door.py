@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Book, Receipt
-from discreet.ledger.serialization import with_body
+from discreet.ledger.entry import digest
+from discreet.ledger.redeclaration import keys_place
+from discreet.ledger.serialization import canonical, with_body
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
+from discreet.service.worker.book_client import BookClient
 from discreet.service.worker.messages import read_header, read_receipt, read_stored, write_receipt, write_stored
 from tests.service.owner.clinics import book_of_ana, kinds
 
@@ -60,6 +64,29 @@ def test_receipts_stay_with_the_owner(book: Book) -> None:
 def test_nothing_else_passes(book: Book, method: str) -> None:
     with pytest.raises(InternalError):
         door(book).serve(method, {})
+
+
+def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Book) -> None:
+    class Direct:
+        """A channel whose other end answers at once."""
+
+        def send(self, message: dict[str, Any]) -> None:
+            message = json.loads(json.dumps(message))
+            self._reply = {"value": steward.serve(message["call"], message["with"])}
+
+        def receive(self) -> dict[str, Any]:
+            return self._reply
+
+    book.stewardship.appoint("sue", "steward")
+    steward, keys = BookDoor(book, analyst="sue", steward=True), canonical(["A", "é"]).encode()
+    column = {"bounds": None, "keys": {"count": 2, "digest": digest(keys)}, "type": "text"}
+    told = canonical({"columns": {"ward": column}, "limits": [1, 1], "name": "wards", "unit": None})
+    client = BookClient(Direct(), steward=True)  # type: ignore[arg-type]
+    client.stewardship.attach("wards", account="visits", declaration=told, blocks={digest(keys): keys}.__getitem__)
+    assert kinds(book)[-2:] == ["keys", "attach"]
+    assert [kept.payload for kept in client.stored(keys_place(digest(keys)))] == [keys]
+    assert door(book).serve("related", {"start": "", "most": 100}) == []  # they are nobody's answer
+    book.verify()
 
 
 def test_planning_cannot_charge(book: Book) -> None:

@@ -213,7 +213,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def answer_places(self, start: str, most: int) -> list[AnswerPlace]:
-        """Returns where the newest answers are whose replay key begins like this; reads none of them."""
+        """Returns where the newest answers are whose replay key begins like this, without declared keys; reads none."""
 
     @abstractmethod
     def answer_at(self, sequence: int) -> Stored | None:

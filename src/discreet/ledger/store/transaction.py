@@ -26,7 +26,7 @@ _SEAL = "SELECT seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _PLACES = (
     "SELECT a.sequence, a.charge, a.replay_key, e.hash FROM answers a LEFT JOIN entries e ON e.sequence = a.sequence "
-    "WHERE a.replay_key >= ? AND a.replay_key < ? ORDER BY a.sequence DESC LIMIT ?"
+    "WHERE a.replay_key >= ? AND a.replay_key < ? AND a.charge > 0 ORDER BY a.sequence DESC LIMIT ?"
 )
 _new = tuple.__new__  # makes a named tuple without the function around it
 MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
