@@ -313,8 +313,8 @@ class Curator(Verbs):
             budget: of the account, given once.
             types: of columns whose type the format does not carry.
             bounds: public limits of numbers and dates.
-            keys: public group keys: a list, or "table.column" of a public table for the values that are there now. There
-                may be a million: the ledger keeps long lists beside the declaration (`redeclaration.LONGEST_LIST`).
+            keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
+                There may be a million: the ledger keeps a long list once (`redeclaration.LONGEST_LIST`).
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
