@@ -89,6 +89,21 @@ class _FactorLine(Line):
         return self._decoder.step(noisy[0] * self._step)
 
 
+class ChargedBudget(ApproxDP):
+    """An epsilon and a delta that were charged before, as a certain noise multiplier.
+
+    A stream goes on with the noise that was charged: searched for again, the last digits of the multiplier depend on
+    how a processor rounds logarithms.
+    """
+
+    __slots__ = ("noise_multiplier",)
+    noise_multiplier: Fraction
+
+    def __init__(self, budget: ApproxDP, noise_multiplier: Fraction) -> None:
+        super().__init__(budget.epsilon, budget.delta)
+        object.__setattr__(self, "noise_multiplier", noise_multiplier)
+
+
 @singledispatch
 def _calibrated(budget: Loss, sensitivity: Fraction) -> Gaussian:  # noqa: ARG001 - for every kind of budget
     """The Gaussian mechanism of a budget, on a grid far finer than its noise."""
@@ -105,6 +120,11 @@ def _(budget: ZCDP, sensitivity: Fraction) -> Gaussian:
 @_calibrated.register
 def _(budget: ApproxDP, sensitivity: Fraction) -> Gaussian:
     return _fine(Gaussian(epsilon=budget.epsilon, delta=budget.delta, sensitivity=sensitivity))
+
+
+@_calibrated.register
+def _(budget: ChargedBudget, sensitivity: Fraction) -> Gaussian:
+    return _fine(Gaussian.with_multiplier(noise_multiplier=budget.noise_multiplier, sensitivity=sensitivity))
 
 
 def _fine(mechanism: Gaussian) -> Gaussian:

@@ -40,8 +40,9 @@ from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Key
 from discreet.plan.model.schema import Limits
 from discreet.postgres_url import is_postgres
-from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
+from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, events
 from discreet.stream import RunningSum, SlidingWindow
+from discreet.stream.gaussian_factor import ChargedBudget
 from discreet.stream.state_file import Keeper, RunCount, StateFile, parameters_in, require_unused
 from discreet.stream.stream import Stream
 
@@ -153,6 +154,9 @@ class Streams:
         caller = Caller(analyst=analyst, project=project, key=request.replay_key)
         with charged(self._book, request, caller, again=lambda receipt: self._again(request, receipt)) as receipt:
             if receipt.hash not in self._open:
+                make = _maker(plan, _as_charged(budget, receipt.event), chance, self._releaser)
+                if make(None).event != receipt.event:
+                    raise StreamError(_OTHER_NOISE, _SAME_VERSION)
                 witness = LedgerWitness(self._book, receipt, request.question)
                 opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
                 self._open[receipt.hash] = opened
@@ -269,9 +273,8 @@ class Streams:
         reopened = self._book.reopen(receipt)
         if reopened is None:
             raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")
-        if reopened.event != request.event:
-            hint = "Go on with the version of this library that started it, or start a new stream."
-            raise StreamError("The stream was charged for other noise than would be drawn now", hint)
+        if not _is_same_noise(reopened.event, request.event):
+            raise StreamError(_OTHER_NOISE, _SAME_VERSION)
         return reopened
 
     def _resumed(
@@ -312,6 +315,11 @@ class Streams:
         self._open = {}
 
 
+_OTHER_NOISE = "The stream was charged for other noise than would be drawn now"
+_SAME_VERSION = "Go on with the version of this library that started it, or start a new stream."
+_ROUNDING = Fraction(1, 1 << 40)  # of a noise multiplier that is found by doubles: 4 units in the last place were seen
+
+
 def _key(called: str) -> str:
     """The idempotency key under which a stream is charged."""
     return f"stream:{called}"
@@ -326,6 +334,20 @@ def _budget(
         return ZCDP(check.positive(rho=rho))
     terms = Terms.of(epsilon, delta, account)
     return ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
+
+
+def _is_same_noise(charged: events.Event, planned: events.Event) -> bool:
+    """Tells whether a stream was charged for the noise that is planned now, to within the rounding of its search."""
+    if not isinstance(charged, events.Gaussian) or not isinstance(planned, events.Gaussian):
+        return charged == planned
+    return abs(charged.noise_multiplier - planned.noise_multiplier) <= planned.noise_multiplier * _ROUNDING
+
+
+def _as_charged(budget: PureDP | ApproxDP | ZCDP, charged: events.Event) -> PureDP | ApproxDP | ZCDP:
+    """The budget, with the noise that was charged for it."""
+    if isinstance(budget, ApproxDP) and isinstance(charged, events.Gaussian):
+        return ChargedBudget(budget, charged.noise_multiplier)
+    return budget
 
 
 def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
