@@ -22,6 +22,7 @@ import duckdb
 import discreet
 from discreet.engines import DuckDB
 from discreet.measurement.profile.coverage import Coverage
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 
@@ -37,7 +38,7 @@ class Remembering(DuckDB):
         super().__init__()
         self._read: dict[Reading, Groups] = {}
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         """Returns what was read before, if it was."""
         if reading not in self._read:
             self._read[reading] = super().read(reading)

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from discreet.engines import Engine, Memory
-from discreet.plan.model.readings import Groups, Reading
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from tests.engines.tables import POSTGRES, SPARK, Give, bench_of
+from tests.open_groups import unsealed
 
 NAME = os.environ.get("DISCREET_SHADOW", "")
 MOST = {SPARK: 8, POSTGRES: 100}  # readings of one test; those of brute force are thousands
@@ -39,7 +41,7 @@ class Shadow:
         self._held: dict[str, Any] = {}
         self.read = 0
 
-    def check(self, memory: Memory, reading: Reading, right: Groups) -> None:
+    def check(self, memory: Memory, reading: Reading, right: ExactGroups) -> None:
         """Fails unless the other engine finds the same."""
         if self.read >= self._most:
             return
@@ -50,9 +52,9 @@ class Shadow:
             if self._held.get(table) is not rows:
                 self._engine.register(table, self._give(rows, columns), columns)
                 self._held[table] = rows
-        found = self._engine.read(reading)
+        found = unsealed(self._engine.read(reading))
         self.read += 1
-        assert found == right, f"{type(self._engine).__name__} reads {reading} in another way."
+        assert found == unsealed(right), f"{type(self._engine).__name__} reads {reading} in another way."
 
 
 @contextmanager
@@ -60,7 +62,7 @@ def shadowed(engine: Engine, give: Give, most: float = math.inf) -> Iterator[Sha
     """What a referee reads here, another engine reads, too."""
     shadow, plain = Shadow(engine, give, most), Memory.read
 
-    def read(memory: Memory, reading: Reading) -> Groups:
+    def read(memory: Memory, reading: Reading) -> ExactGroups:
         right = plain(memory, reading)
         if type(memory) is Memory:  # a spy or a mutant of a test's own means something else
             shadow.check(memory, reading, right)

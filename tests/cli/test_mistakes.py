@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -269,11 +268,10 @@ def test_an_anchor_that_is_none(anchor: str) -> None:
 
 @pytest.mark.usefixtures("clinic")
 def test_a_failed_read_says_nothing_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Iterator[object]:
-        yield from ()
+    def fail(*_: object) -> None:
         raise ValueError("p7 is 41 years old")
 
-    monkeypatch.setattr(DuckDB, "_results", fail)
+    monkeypatch.setattr(DuckDB, "_groups", fail)
     failed = run("ask", COUNT, "--epsilon", "0.1")
     assert failed.code == 5
     assert failed.error == {"QueryFailed": "The question could not be answered. Its charge stays; ask the steward."}

@@ -13,7 +13,8 @@ from discreet.audit.queries.recorder import Watched
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
-from discreet.plan.model.readings import Groups, Reading
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.readings import Reading
 from tests.cases import every
 from tests.corpus.hostile.aggregates import RANKS
 from tests.corpus.hostile.case import Case
@@ -40,7 +41,7 @@ class Closed(Memory):
 
     is_closed = False
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         assert not self.is_closed, reading
         return super().read(reading)
 

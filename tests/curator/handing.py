@@ -31,9 +31,9 @@ class Listening(Releaser):
         super().__init__(SeededBits(1))
         self.given: list[Given] = []
 
-    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
+    def fit_rows(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
         self.given.append((X, y))
-        return super().fit(learner, X, y)
+        return super().fit_rows(learner, X, y)
 
 
 def curated(rows: Sequence[Row], engine: Any = None, **declared: Any) -> Curator:

@@ -7,14 +7,13 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.sensitivity import range_of
+from discreet.exact.integer_columns import column_of, rounded
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.additive import grains_of
 from discreet.measurement.releases.draws import CandidateDraws
 from discreet.measurement.selection import Threshold
 from discreet.plan.model.readings import Groups
@@ -27,11 +26,8 @@ Statistics = Mapping[Any, tuple[int, ...]]
 
 def met(program: Program, row: Sequence[int]) -> list[int]:
     """What meets noise of the statistics of one group, on the grids of its noise; the rest as it is."""
-    exact: NDArray[np.object_] = np.array([row], dtype=object)
-    found: list[int] = []
-    for measure in program.measures:
-        start = len(found)
-        found += measure.rounded(exact[:, start : start + len(measure.scales)])[0].tolist()
+    grains = grains_of(program.measures)
+    found = [int(rounded(column_of([number]), grain)[0]) for number, grain in zip(row, grains, strict=False)]
     return found + list(row[len(found) :])
 
 

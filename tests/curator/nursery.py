@@ -28,8 +28,9 @@ from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, QueryFailed, RunsUsedUp
 from discreet.measurement.probes import probes as probes_module
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget
 from tests.ledger.nursery import collect, fall_at, forked, pass_on
 
@@ -126,7 +127,7 @@ def probes(path: str, runs: int, seed: int) -> None:
 class Doomed(Memory):
     """Dies as soon as it is asked to read."""
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         os.kill(os.getpid(), signal.SIGKILL)
         return super().read(reading)
 

@@ -12,8 +12,9 @@ from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.lazy import load
 from discreet.ledger import Book
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget
 
 BUDGET = Budget(epsilon=100, delta=1e-3)
@@ -50,7 +51,7 @@ class Watched(Memory):
         super().__init__()
         self.seen = seen
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         self.seen.append("READ")
         return super().read(reading)
 

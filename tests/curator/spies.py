@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from discreet.curator import Curator
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import Memory
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget, Loss
 from tests.curator.clinic import DECLARED, visits
 
@@ -27,7 +29,7 @@ class Spy(Memory):
         self.reads = 0
         self.before: Callable[[], object] = lambda: None
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         self.reads += 1
         self.before()
         return super().read(reading)
@@ -36,8 +38,8 @@ class Spy(Memory):
 class Broken(Spy):
     """Fails in the middle of every read."""
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        return ((1 / 0, statistic) for statistic in reading.statistics)
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
+        return lambda: GroupColumns(1 // len(reading.statistics[:0]), ())
 
 
 def clinic(

@@ -23,8 +23,9 @@ from typing import Any
 from discreet.curator import Curator, paid_release
 from discreet.curator.synthesis.synthetic_table import SyntheticTable
 from discreet.engines import Memory
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget
 from tests.ledger.nursery import collect, fall_at, forked
 
@@ -67,7 +68,7 @@ def die(*_: object, **__: object) -> None:
 class Doomed(Memory):
     """Dies as soon as it is asked to read."""
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         die()
         return super().read(reading)
 

@@ -15,8 +15,9 @@ from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.measurement.program.program import Edition
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Loss
 from tests.curator.editions import as_of
 
@@ -28,7 +29,7 @@ class Stopping(Memory):
 
     stopped = False
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         if not self.stopped:
             self.stopped = True
             raise KeyboardInterrupt

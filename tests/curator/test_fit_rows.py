@@ -24,6 +24,7 @@ from discreet.privacy import Neighbours
 from tests.curator.clinic import Row, neighbour, visits
 from tests.curator.handing import Fit, Given, Listening, apart, bag, curated, handed
 from tests.learn.tiny import TINY, TinyClassifier, TinyRegressor, TinyScaler
+from tests.open_groups import unsealed
 
 FITS: tuple[Fit, ...] = (
     (TinyClassifier(epsilon=1), "SELECT age, charge, ward FROM visits", "ward"),
@@ -135,7 +136,7 @@ def test_engines_hand_over_the_same_rows(fit: Fit) -> None:
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), table)):
         curator = curated(source, engine=engine)
-        found.append(engine_of(curator).read(training.reading))
+        found.append(unsealed(engine_of(curator).read(training.reading)))
         curator.close()
     assert found[0] == found[1]
     assert sum(count for (count,) in found[0].values()) <= 40

@@ -20,12 +20,15 @@ from discreet.engines.postgres.posix_patterns import UNCERTAIN
 from discreet.errors import DiscreetError, InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.releases.additive import Measure
-from discreet.plan.model.readings import Groups, Reading
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.readings import Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
 from tests.effort import rounds, shadowed
 from tests.engines.postgres_tables import PostgresOfRows, PostgresTables
 from tests.engines.tables import POSTGRES, arrow, stored
+from tests.open_groups import unsealed
 from tests.redteam.changed import changed
 from tests.redteam.judge import Pair, same_answers
 from tests.redteam.salts import same_salt
@@ -130,7 +133,7 @@ def test_mutant_where_after_bounding() -> None:
     """Rows are chosen first and filtered then: private, but another question."""
 
     class Late(Memory):
-        def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
             return super()._prepare(replace(reading, where=None))
 
     made = world(3)
@@ -148,7 +151,7 @@ def test_mutant_where_after_bounding() -> None:
 class Untouchable(Memory):
     """Nothing is read from it."""
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         raise AssertionError(reading)
 
 
@@ -301,9 +304,9 @@ class Fragile(Watched):
     def __init__(self) -> None:
         super().__init__(Memory())
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         found = super().read(reading)
-        if any(number > 40 for numbers in found.values() for number in numbers):
+        if any(number > 40 for numbers in unsealed(found).values() for number in numbers):
             raise QueryFailed
         return found
 
@@ -316,7 +319,7 @@ def test_mutant_an_error_that_depends_on_data() -> None:
 @pytest.mark.slow
 def test_mutant_a_refusal_that_depends_on_data() -> None:
     class Picky(Fragile):
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             try:
                 return super().read(reading)
             except QueryFailed:

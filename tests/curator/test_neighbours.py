@@ -29,6 +29,7 @@ from tests.cases import every, try_all
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
 from tests.curator.nearness import met
 from tests.effort import some, tried
+from tests.open_groups import unsealed
 
 QUESTIONS = (
     "SELECT COUNT(*) AS n FROM visits",
@@ -88,7 +89,7 @@ def loaded(rows: Sequence[Row]) -> Memory:
 
 
 def exact(program: Program, rows: Read) -> Groups:
-    return rows if isinstance(rows, Mapping) else loaded(rows).read(program.reading)
+    return rows if isinstance(rows, Mapping) else unsealed(loaded(rows).read(program.reading))
 
 
 def differences(program: Program, one: Read, other: Read) -> list[list[tuple[int, ...]]]:
@@ -160,7 +161,7 @@ def check_all(unit: str | None, limits: Limits, neighbours: Neighbours, tables: 
     def check(case: tuple[str, str]) -> None:
         program = planned(*case, unit, limits, neighbours)
         if program is not None:
-            one, other = (engine.read(program.reading) for engine in engines)
+            one, other = (unsealed(engine.read(program.reading)) for engine in engines)
             check_within(program, one, other)
             check_keys(program, one, other)
             if neighbours is Neighbours.REPLACE or unit is None:

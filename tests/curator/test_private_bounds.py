@@ -26,9 +26,10 @@ from discreet.measurement.probes.magnitudes import buckets
 from discreet.measurement.probes.probes import SHARE, BoundsProbe
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Bounds, Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
@@ -36,6 +37,7 @@ from discreet.sql.frame import mean
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy, planned
 from tests.measurement.read_once import ReadOnce
+from tests.open_groups import unsealed
 from tests.redteam.judge import same_answers
 from tests.redteam.salts import same_salt
 
@@ -533,9 +535,9 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
     seen: list[Reading] = []
     right = Memory.read
 
-    def looking(self: Memory, reading: Reading) -> Groups:
+    def looking(self: Memory, reading: Reading) -> ExactGroups:
         found = right(self, reading)
-        used: list[Any] = [key[0] for key in found if reading.public_keys and len(reading.public_keys) > 50]
+        used: list[Any] = [key[0] for key in unsealed(found) if reading.public_keys and len(reading.public_keys) > 50]
         if used:
             exact = Bounds(Fraction(0), Fraction(2) ** max(used))
             monkeypatch.setattr(BoundsProbe, "found", lambda *_, **__: exact)

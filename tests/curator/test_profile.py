@@ -13,6 +13,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, UnknownTable
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.unit_ids import WHITE_SPACE
@@ -29,7 +30,7 @@ class Stopping(Memory):
         super().__init__()
         self.left = at
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
@@ -52,7 +53,7 @@ class Remembering(Memory):
         super().__init__()
         self.kept: dict[Reading, Groups] = {}
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         if reading not in self.kept:
             self.kept[reading] = super().read(reading)
         return self.kept[reading]

@@ -185,7 +185,7 @@ def test_numbers_have_the_bounds_that_they_keep_to(numbers: list[Any]) -> None:
     for engine in (Memory(), DuckDB(threads=1)):
         source: Any = [{"x": value} for value in numbers]
         frame = pd.DataFrame({"x": pd.array(numbers, dtype="Float64" if kind == "float" else "Int64")})
-        engine.register("t", source if isinstance(engine, Memory) else frame, {"x": Type(kind)})
+        engine.register("t", source if isinstance(engine, Memory) else frame, {"x": Type(kind)}, public=True)
         found.append(module.kept_to("t", "x", Type(kind), engine))
     assert found[0] == found[1]
     present = [value for value in numbers if value is not None and value == value]  # noqa: PLR0124 - but for NaN
@@ -207,7 +207,7 @@ def test_sums_of_a_joined_number_need_no_clip() -> None:
 
 def test_a_public_table_that_cannot_be_read_has_no_bounds() -> None:
     class Unreadable(Memory):
-        def read(self, reading: Reading) -> Groups:
+        def read_public(self, reading: Reading) -> Groups:
             del reading
             raise QueryFailed
 

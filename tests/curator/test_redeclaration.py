@@ -26,6 +26,7 @@ from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, PureDP
 from tests.curator.spies import Spy, planned
+from tests.open_groups import unsealed
 
 Rows = list[dict[str, Any]]
 TYPES = {"patient": "text", "ward": "text", "age": "int", "day": "int"}
@@ -65,7 +66,7 @@ def statistic(rows: Rows, reading: Reading) -> list[int]:
     """What is read for the first aggregate, by public group."""
     engine = Memory()
     engine.register("visits", rows, {name: Type(kind) for name, kind in TYPES.items()})
-    found = engine.read(reading)
+    found = unsealed(engine.read(reading))
     return [found.get(key, (0,))[0] for key in ((), ("A",), ("B",))]
 
 

@@ -23,8 +23,9 @@ from discreet.engines import Memory
 from discreet.errors import LedgerError, QueryFailed, RunsUsedUp
 from discreet.ledger import AnchoredBook, Book, restore, restore_anchored
 from discreet.ledger.outcomes import MOST_RUNS
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget, PureDP
 from discreet.progress import stage
 from discreet.synthetic.measurement_log import MeasurementLog
@@ -158,7 +159,7 @@ def test_a_failure_after_a_draw_says_one_sentence(monkeypatch: pytest.MonkeyPatc
 
 def test_numerical_warnings_of_a_run_are_not_given() -> None:
     class Warns(Memory):
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             np.array([1.0]) / np.array([0.0])
             return super().read(reading)
 

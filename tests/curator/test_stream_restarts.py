@@ -17,7 +17,8 @@ from discreet.curator.streams.curated_stream import MOST_RUNS, CuratedStream
 from discreet.engines import Memory
 from discreet.errors import AccountLocked, StreamError
 from discreet.ledger import Book
-from discreet.plan.model.readings import Groups, Reading
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget
 from discreet.stream import RunningSum, state_file
 from discreet.stream.state_file import FileWitness, StateFile
@@ -196,7 +197,7 @@ class Fragile(Memory):
 
     deaths = 0
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         """Reads, or dies."""
         if Fragile.deaths:
             Fragile.deaths -= 1

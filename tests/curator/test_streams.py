@@ -8,6 +8,7 @@ import math
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet import accounting
 from discreet.curator import Curator
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.stream_plan import Calendar
@@ -29,8 +31,9 @@ from discreet.errors import (
     StreamError,
     UnsupportedQuery,
 )
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
@@ -82,7 +85,7 @@ def test_a_stream_is_charged_once_and_before_anything_is_read() -> None:
     class Closed(Memory):
         reads = 0
 
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             Closed.reads += 1
             return super().read(reading)
 
@@ -321,6 +324,32 @@ def test_old_and_lost_states_are_refused(tmp_path: Path) -> None:
         assert started(again, name="daily").released == 3
 
 
+@pytest.mark.parametrize(
+    ("off", "goes_on"),
+    [(1 + Fraction(1, 1 << 50), True), (1 - Fraction(1, 1 << 50), True), (1 + Fraction(1, 1 << 20), False)],
+)
+def test_a_stream_goes_on_where_doubles_round_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: Fraction, goes_on: bool
+) -> None:
+    """It draws the noise that was charged; noise of another size than rounding explains is refused."""
+    book, terms = tmp_path / "book", {"epsilon": 2, "delta": "1e-5", "name": "daily"}
+    budget = Budget(epsilon=3, delta="1e-4")
+    with curator_of(ROWS, book, budget=budget) as curator:
+        first = started(curator, **terms)
+        charged, told = first.event, first.release().records
+    found = accounting.gaussian_sigma
+    monkeypatch.setattr(accounting, "gaussian_sigma", lambda *given, **named: found(*given, **named) * off)
+    with curator_of(ROWS, book, budget=budget) as again:
+        if not goes_on:
+            with pytest.raises(StreamError, match="other noise"):
+                started(again, **terms)
+            return
+        stream = started(again, **terms)
+        assert (stream.released, stream.event, stream._sums.event) == (1, charged, charged)
+        assert stream.release(period=START).records == told
+        assert not stream.release().replayed
+
+
 class Crash(BaseException):
     """The process dies."""
 
@@ -361,7 +390,7 @@ def test_a_failure_of_the_engine_ends_no_stream() -> None:
     class Weak(Memory):
         weak = False
 
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             if Weak.weak:
                 raise QueryFailed
             return super().read(reading)

@@ -15,6 +15,7 @@ from discreet.curator import Curator
 from discreet.curator.observation import observed
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import SeededBits
@@ -25,6 +26,7 @@ from discreet.synthetic import generator
 from discreet.synthetic.domain import FoundKeys
 from discreet.synthetic.found_keys import Texts
 from tests.curator.spies import Spy
+from tests.open_groups import unsealed
 
 TYPES = {"who": "int", "city": "text", "age": "int"}
 FOUND: dict[str, Any] = {"domain": {"city": synthetic.UnknownKeys(most=10)}, "within": "histogram", "bins": 4}
@@ -153,9 +155,10 @@ class Watching(Memory):
         super().__init__()
         self.groups: list[Groups] = []
 
-    def read(self, reading: Reading) -> Groups:
-        self.groups.append(super().read(reading))
-        return self.groups[-1]
+    def read(self, reading: Reading) -> ExactGroups:
+        found = super().read(reading)
+        self.groups.append(unsealed(found))
+        return found
 
 
 def looked(

@@ -19,9 +19,10 @@ from discreet.curator.synthesis import linked_plan
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.presentation.ledger_view.query_text import asked_text
 from discreet.privacy import Budget, Neighbours
 from discreet.synthetic.generator import Generator
@@ -254,7 +255,7 @@ def test_a_budget_that_is_too_small_reads_nothing() -> None:
 
 def test_a_failure_stays_charged_and_says_nothing() -> None:
     class Failing(Spy):
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             groups = super().read(reading)
             if self.reads == 2:
                 raise ZeroDivisionError

@@ -11,10 +11,11 @@ import pytest
 from discreet import Budget, Curator, audit
 from discreet.engines import Memory
 from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.selection import Optimal, Threshold, Weighted
 from discreet.mechanisms import WeightedSelection
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
@@ -72,7 +73,7 @@ def test_words_are_found_in_rounds_and_counted_if_asked() -> None:
     reads: list[Reading] = []
 
     class Watching(Memory):
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             reads.append(reading)
             return super().read(reading)
 

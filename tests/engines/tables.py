@@ -23,6 +23,7 @@ from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, 
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.postgres_tables import PostgresTables, storable
+from tests.open_groups import unsealed
 
 N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP
 Rows = Sequence[Mapping[str, Any]]
@@ -125,13 +126,13 @@ class Bench:
         """The answer of every engine, or of those that are named, after the referee has confirmed it."""
         chosen = {name: self.engines[name] for name in among or self.engines if name in self.engines}
         absent = {name for name in chosen if name == POSTGRES and is_absent(reading)}
-        answers = {name: engine.read(reading) for name, (engine, _) in chosen.items() if name not in absent}
+        answers = {name: unsealed(engine.read(reading)) for name, (engine, _) in chosen.items() if name not in absent}
         if reading.bounding is not None and "duckdb-frame" in chosen:
             for place, other in enumerate(otherwise_bounded(chosen["duckdb-frame"][0])):
-                answers[f"duckdb, {other.dialect.strategy}, {place}"] = other.read(reading)
+                answers[f"duckdb, {other.dialect.strategy}, {place}"] = unsealed(other.read(reading))
         right = answers[REFEREE]
         for name, answer in answers.items():
-            assert answer == (self.storing.read(reading) if name == POSTGRES else right), (name, right)
+            assert answer == (unsealed(self.storing.read(reading)) if name == POSTGRES else right), (name, right)
         numbers = [number for answer in answers.values() for found in answer.values() for number in found]
         assert all(type(number) is int for number in numbers)
         return right
@@ -180,7 +181,7 @@ def is_absent(reading: Reading) -> bool:
 
 def refuses(engine: Engine, reading: Reading) -> bool:
     try:
-        engine.read(reading)
+        unsealed(engine.read(reading))
     except InvalidParameter:
         return True
     return False

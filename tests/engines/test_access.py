@@ -14,6 +14,7 @@ from discreet.engines.sql.printer import Access
 from discreet.errors import QueryFailed
 from tests.engines.tables import ACCESSES, F, N, T, accessed, bounding, col
 from tests.engines.test_bounding import reading
+from tests.open_groups import unsealed
 
 ROWS = 20_000
 LAST = (1 << 63) - 1
@@ -37,9 +38,9 @@ def test_units_that_are_close_together_are_found_by_their_places(tmp_path: Path,
     with DuckDB(threads=1) as engine:
         engine.register("t", tmp_path / "t.parquet", {"u": N, "a": N, "x": F})
         assert engine._access(asked, engine._cursor()) == Access(is_kept=True, is_dense=ids in DENSE)
-        found = engine.read(asked)
+        found = unsealed(engine.read(asked))
         assert bool(found) is (ids != "all missing")
-        assert all(accessed(engine, access).read(asked) == found for access in ACCESSES)
+        assert all(unsealed(accessed(engine, access).read(asked)) == found for access in ACCESSES)
 
 
 def test_a_file_that_is_gone_is_a_failure_that_says_nothing(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_file_that_is_gone_is_a_failure_that_says_nothing(tmp_path: Path) -> N
         engine.register("t", path, {"u": N, "a": N, "x": F})
         path.unlink()
         with pytest.raises(QueryFailed) as failed:
-            engine.read(reading(bounding(3, 1), keys=(col("a", N),)))
+            unsealed(engine.read(reading(bounding(3, 1), keys=(col("a", N),))))
         assert path.name not in f"{failed.value} {failed.value.__cause__} {failed.value.__context__}"
 
 

@@ -39,6 +39,7 @@ from tests.engines.tables import (
     lit,
     otherwise_bounded,
 )
+from tests.open_groups import unsealed
 
 HIGH = 10
 COLUMNS = {"u": T, "a": N, "b": T, "x": F}
@@ -59,16 +60,16 @@ def reading(limits: Bounding, *, keys: tuple[Any, ...] = (col("a", N), col("b", 
 def assert_same_by_public_keys(bench: Bench, asked: Reading, right: Groups) -> None:
     """Where all keys that there are are public, in whatever order, nothing else comes out."""
     memory, _ = bench.engines[REFEREE]
-    found = [*memory.read(Reading(table="t", keys=asked.keys, statistics=STATISTICS[:1]))]
+    found = [*unsealed(memory.read(Reading(table="t", keys=asked.keys, statistics=STATISTICS[:1])))]
     public = replace(asked, public_keys=(*found[1:], *found[:1], *found[-1:]))
     assert bench.agreed(public, among=PRINTERS) == right
 
 
 def assert_agreed(engine: DuckDB, asked: Reading, right: Groups) -> None:
     """With each strategy of bounding, and however the table is read."""
-    assert engine.read(asked) == right
+    assert unsealed(engine.read(asked)) == right
     for other in (*otherwise_bounded(engine), accessed(engine, ACCESSES[0])):
-        assert other.read(asked) == right
+        assert unsealed(other.read(asked)) == right
 
 
 def table(units: int, rows: int, groups: int) -> list[dict[str, Any]]:
@@ -185,7 +186,7 @@ def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> 
                 Reading(table="t", keys=(col("a", N),), bounding=limits, spread=Spread()),
                 reading(limits, public_keys=((1, "1"), (2, None), (5, "0")), where=call("less", B, X, lit(5.0, F))),
             ):
-                assert_agreed(engine, asked, memory.read(asked))
+                assert_agreed(engine, asked, unsealed(memory.read(asked)))
 
         try_all(some([("u", 1, 1), ("u", 3, 2), ("n", 2, 1), ("n", 20, 1)], 4), check_file)
 
@@ -283,7 +284,7 @@ def test_one_unit_moves_no_more_than_its_limits(
     for held in (rows, others):
         engine = Memory()
         engine.register("t", held, COLUMNS)
-        answers.append(engine.read(asked))
+        answers.append(unsealed(engine.read(asked)))
     assert_moved(answers[1], answers[0], groups=groups, rows=rows_each)
 
 
@@ -299,9 +300,9 @@ def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], groups: int,
             for statistics in (STATISTICS, STATISTICS[:1], STATISTICS[2:]):
                 limits = bounding(groups, rows_each)
                 asked = Reading(table="t", keys=keys, bounding=limits, statistics=statistics)
-                assert_agreed(engine, asked, memory.read(asked))
+                assert_agreed(engine, asked, unsealed(memory.read(asked)))
             public = replace(asked, public_keys=((None, 2)[-len(keys) :],) * 2 if keys else ((),))
-            assert_agreed(engine, public, memory.read(public))
+            assert_agreed(engine, public, unsealed(memory.read(public)))
 
 
 def test_groups_are_chosen_evenly() -> None:
@@ -317,7 +318,7 @@ def test_rows_are_chosen_evenly() -> None:
     memory = Memory()
     memory.register("t", [{"u": u, "n": int(i == 3)} for u in range(2000) for i in range(10)], {"u": N, "n": N})
     ones = Statistic(kind="sum", argument=col("n", N), high=1)
-    answer = memory.read(Reading(table="t", bounding=bounding(1, 1), statistics=(ones,)))
+    answer = unsealed(memory.read(Reading(table="t", bounding=bounding(1, 1), statistics=(ones,))))
     assert abs(answer[()][0] - 200) < 81
 
 

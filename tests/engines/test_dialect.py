@@ -18,10 +18,12 @@ from discreet.engines.sql.statement import Statement
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.functions import Template
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Literal
 from discreet.plan.model.readings import Reading, Split, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.tables import N, T, arrow, bounding, col
+from tests.open_groups import unsealed
 
 WORDS = ("a", "it's", "'); DROP TABLE t0; --", '"', "\\", "", "$q0", "{0}")
 COLUMNS: Mapping[str, Type] = {"u": N, "n": N, "t": T}
@@ -79,20 +81,20 @@ def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest
     memory = Memory()
     passed: list[Mapping[str, Any]] = []
     memory.register("t", TABLE, COLUMNS)
-    results = DuckDB._results
+    groups = DuckDB._groups
 
-    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[[Any], Statement]) -> Iterator[Any]:
+    def noted(self: DuckDB, made: Statement, asked: Any, best: Callable[[Any], Statement]) -> GroupColumns:
         def best_noted(cursor: Any) -> Statement:
             passed.append(best(cursor).parameters)
             return best(cursor)
 
-        return results(self, made, asked, best_noted)
+        return groups(self, made, asked, best_noted)
 
-    monkeypatch.setattr(DuckDB, "_results", noted)
+    monkeypatch.setattr(DuckDB, "_groups", noted)
     with OtherDuckDB(threads=1) as engine:
         engine.register("t", arrow(TABLE, COLUMNS), COLUMNS)
         for name, reading in READINGS.items():
-            assert engine.read(reading) == memory.read(reading), name
+            assert unsealed(engine.read(reading)) == unsealed(memory.read(reading)), name
     assert passed == [{}] * len(READINGS)
 
 

@@ -16,6 +16,7 @@ from discreet.engines import DuckDB
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import B, N, T, bounding, call, col, lit
+from tests.open_groups import unsealed
 
 CANARY = "ZZ-CANARY-7"
 ROWS = Reading(table="t", statistics=(Statistic(kind="rows"),))
@@ -23,7 +24,7 @@ ROWS = Reading(table="t", statistics=(Statistic(kind="rows"),))
 
 def failure(engine: DuckDB, reading: Reading) -> str:
     with pytest.raises(QueryFailed) as caught:
-        engine.read(reading)
+        unsealed(engine.read(reading))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     return "".join(traceback.format_exception(caught.value)) + repr(caught.value.__dict__)
@@ -36,7 +37,7 @@ def test_forced_failures_say_one_thing_and_keep_no_cause(tmp_path: Path, monkeyp
     texts = set()
     with DuckDB(threads=1) as engine:
         engine.register("t", path, {"s": T})
-        assert engine.read(asked) == {(): (1,)}
+        assert unsealed(engine.read(asked)) == {(): (1,)}
         path.write_bytes(b"PAR1" + CANARY.encode() * 100)
         texts.add(failure(engine, asked))
         path.unlink()
@@ -67,7 +68,7 @@ def test_a_deadline_stops_a_question_and_the_next_one_works() -> None:
         engine._cursor().close()  # opening the database is no part of a question
         failure(engine, heavy)
         engine._deadline = None
-        assert sum(numbers[0] for numbers in engine.read(heavy).values()) == 400_000
+        assert sum(numbers[0] for numbers in unsealed(engine.read(heavy)).values()) == 400_000
 
 
 def test_a_memory_limit_ends_in_the_same_message() -> None:
@@ -109,7 +110,7 @@ def test_the_connection_reaches_nothing_else(tmp_path: Path, sql: str) -> None:
         engine.register("t", path, {"n": N})
         with engine._cursor() as cursor, pytest.raises(duckdb.Error):
             cursor.execute(sql.format(folder=tmp_path, table=path)).fetchall()
-        assert engine.read(ROWS) == {(): (1,)}
+        assert unsealed(engine.read(ROWS)) == {(): (1,)}
     assert python_object.num_rows == 1
     assert [file.name for file in tmp_path.iterdir()] == ["table.parquet"]
 
@@ -127,7 +128,7 @@ def test_threads_may_ask_at_once() -> None:
     answers: list[Any] = []
     with DuckDB(threads=2) as engine:
         engine.register("t", pa.table({"n": list(range(1000))}), {"n": N})
-        askers = [threading.Thread(target=lambda: answers.append(engine.read(ROWS))) for _ in range(8)]
+        askers = [threading.Thread(target=lambda: answers.append(unsealed(engine.read(ROWS)))) for _ in range(8)]
         for asker in askers:
             asker.start()
         for asker in askers:
@@ -140,7 +141,7 @@ def test_a_closed_engine_knows_no_table() -> None:
     engine.register("t", pa.table({"n": [1]}), {"n": N})
     engine.close()
     with pytest.raises(InvalidParameter):
-        engine.read(ROWS)
+        unsealed(engine.read(ROWS))
 
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"memory_limit": "4GB'; --"}, {"deadline": 0}])

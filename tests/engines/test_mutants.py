@@ -18,6 +18,7 @@ from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
 from tests.engines.tables import ACCESSES, N, accessed, arrow, bounding, col, otherwise_bounded
 from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
+from tests.open_groups import unsealed
 
 ASKED = reading(bounding(3, 2), keys=(col("a", N),))
 UNCOUNTED = replace(ASKED, statistics=tuple(asked for asked in ASKED.statistics if asked.kind != "units"))
@@ -79,7 +80,7 @@ def test_the_referee_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[
     right = confirmed()
     mutate(monkeypatch)
     for engine in (without(None), *(accessed(without(None), access) for access in ACCESSES)):
-        assert engine.read(ASKED) != right
+        assert unsealed(engine.read(ASKED)) != right
 
 
 APART = [
@@ -106,7 +107,7 @@ def test_rows_are_told_apart(
     if mutate is not None:
         mutate(monkeypatch)
     for one in (engine, *(accessed(engine, access) for access in ACCESSES)):
-        assert (one.read(ASKED) == memory.read(ASKED)) is (mutate is None)
+        assert (unsealed(one.read(ASKED)) == unsealed(memory.read(ASKED))) is (mutate is None)
     engine.close()
 
 
@@ -115,18 +116,18 @@ def confirmed() -> Groups:
     """What the referee says, and the honest statement, too."""
     memory = Memory()
     memory.register("t", crowd(), COLUMNS)
-    right = memory.read(ASKED)
+    right = unsealed(memory.read(ASKED))
     for engine in (without(None), *(accessed(without(None), access) for access in ACCESSES)):
-        assert engine.read(ASKED) == right
+        assert unsealed(engine.read(ASKED)) == right
     return right
 
 
 def somebody_moves_too_far() -> bool:
     """Whether one of those with most rows, there or not, changes more than the limits."""
-    everybody = without(None).read(ASKED)
+    everybody = unsealed(without(None).read(ASKED))
     try:
         for unit in range(30, 40):
-            assert_moved(without(unit).read(ASKED), everybody, groups=3, rows=2)
+            assert_moved(unsealed(without(unit).read(ASKED)), everybody, groups=3, rows=2)
     except AssertionError:
         return True
     return False
@@ -202,7 +203,7 @@ PLACED = {
 def test_the_referee_notices_in_one_sort(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     (_, right), engine = sorted_rightly("one_sort")
     SORTED[mistake](monkeypatch)
-    assert engine.read(ASKED) != right
+    assert unsealed(engine.read(ASKED)) != right
 
 
 @pytest.mark.parametrize("mistake", PLACED)
@@ -210,7 +211,7 @@ def test_the_referee_notices_in_a_sort_of_groups(monkeypatch: pytest.MonkeyPatch
     """Where units are counted, and where they are not: then few rows are passed on as they are."""
     rights, engine = sorted_rightly("group_sort")
     PLACED[mistake](monkeypatch)
-    assert [engine.read(asked) for asked in (UNCOUNTED, ASKED)] != rights
+    assert [unsealed(engine.read(asked)) for asked in (UNCOUNTED, ASKED)] != rights
 
 
 def of_equal_rank() -> list[dict[str, Any]]:
@@ -230,8 +231,8 @@ def sorted_rightly(strategy: Strategy) -> tuple[list[Groups], DuckDB]:
     memory, engine = Memory(), DuckDB(threads=1)
     memory.register("t", rows, COLUMNS)
     engine.register("t", arrow(rows, COLUMNS), COLUMNS)
-    rights = [memory.read(asked) for asked in (UNCOUNTED, ASKED)]
-    assert engine.read(ASKED) == rights[1]
+    rights = [unsealed(memory.read(asked)) for asked in (UNCOUNTED, ASKED)]
+    assert unsealed(engine.read(ASKED)) == rights[1]
     (other,) = (other for other in otherwise_bounded(engine) if other.dialect.strategy == strategy)
-    assert [other.read(asked) for asked in (UNCOUNTED, ASKED)] == rights
+    assert [unsealed(other.read(asked)) for asked in (UNCOUNTED, ASKED)] == rights
     return rights, other

@@ -12,6 +12,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import dialect
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from tests.engines.tables import F, N, T, arrow, col
+from tests.open_groups import unsealed
 
 LONG = ["0" * 18 + "5", "0" * 19 + "5", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1e308"]
 ODD = ["+-5", "-+5", "++5", "1_0", "0x1", "inf", "-inf", "nan", "Infinity", "1e309", "\t5", "5\t", "5\n", " 5 "]
@@ -34,7 +35,7 @@ def read(engine: Memory | DuckDB, written: list[str]) -> list[Groups]:
         x = col("x", kind)
         total = Statistic(kind="sum", argument=x, exponent=-3, low=-(1 << 40), high=1 << 40)
         asked = Reading(table="t", keys=(col("id", N),), statistics=(Statistic(kind="values", argument=x), total))
-        found.append(engine.read(asked))
+        found.append(unsealed(engine.read(asked)))
     return found
 
 

@@ -17,6 +17,7 @@ from discreet.plan.model.types import Type
 from tests.engines import raw_arrow, raw_objects, raw_parquet
 from tests.engines.raw import Specimen
 from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, witnesses
+from tests.open_groups import unsealed
 
 ROWS = Statistic(kind="rows")
 SUM = Statistic(kind="sum", argument=col("n", N), high=9)
@@ -67,7 +68,7 @@ ALL = range(4)
 def answers(engine: DuckDB | Memory, source: Any, kind: Type, asked: Sequence[int] = ALL) -> list[Groups]:
     """Of questions about a table of people."""
     engine.register("t", source, {**COLUMNS, "x": kind})
-    return [engine.read(questions(kind)[place]) for place in asked]
+    return [unsealed(engine.read(questions(kind)[place])) for place in asked]
 
 
 def judge(specimen: Specimen, cells: Sequence[Any], folder: Path, asked: Sequence[int] = ALL) -> None:

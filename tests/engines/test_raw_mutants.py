@@ -16,6 +16,7 @@ from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.tables import F, col
 from tests.engines.test_raw import chosen, judge
+from tests.open_groups import unsealed
 
 
 def a_plain_cast_of_seconds(patch: pytest.MonkeyPatch) -> None:
@@ -91,4 +92,4 @@ def test_a_row_notices_decimals_that_are_no_numbers(monkeypatch: pytest.MonkeyPa
 def _read(rows: list[dict[str, Any]], statistic: Statistic) -> dict[Any, Any]:
     memory = Memory()
     memory.register("t", rows, {"x": F})
-    return dict(memory.read(Reading(table="t", statistics=(statistic,))))
+    return dict(unsealed(memory.read(Reading(table="t", statistics=(statistic,)))))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.plan.model.readings import Groups, Reading, Statistic
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, T, arrow, col
+from tests.open_groups import sealed, unsealed
 from tests.shadow import shadowed
 
 READING = Reading(table="t", keys=(col("ward", T),), statistics=(Statistic(kind="rows"),))
@@ -21,23 +23,23 @@ def memory() -> Memory:
 
 def test_both_are_asked() -> None:
     with DuckDB(threads=1) as engine, shadowed(engine, arrow) as shadow:
-        assert memory().read(READING) == {("a",): (2,), (None,): (1,)}
+        assert unsealed(memory().read(READING)) == {("a",): (2,), (None,): (1,)}
     assert shadow.read == 1
-    memory().read(READING)
+    unsealed(memory().read(READING))
     assert shadow.read == 1
 
 
 def test_a_table_that_changes_is_seen() -> None:
     with DuckDB(threads=1) as engine, shadowed(engine, arrow):
         referee = memory()
-        referee.read(READING)
+        unsealed(referee.read(READING))
         referee.register("t", ROWS[:1], {"ward": T})
-        assert referee.read(READING) == {("a",): (1,)}
+        assert unsealed(referee.read(READING)) == {("a",): (1,)}
 
 
 def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(_engine: DuckDB, _reading: Reading) -> Groups:
-        return {("a",): (3,)}
+    def wrong(_engine: DuckDB, reading: Reading) -> ExactGroups:
+        return sealed({("a",): (3,)}, reading)
 
     monkeypatch.setattr(DuckDB, "read", wrong)
     with (
@@ -45,12 +47,12 @@ def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         shadowed(engine, arrow),
         pytest.raises(AssertionError, match="in another way"),
     ):
-        memory().read(READING)
+        unsealed(memory().read(READING))
 
 
 def test_a_costly_engine_is_asked_for_the_first_readings_of_a_test() -> None:
     with DuckDB(threads=1) as engine, shadowed(engine, arrow, most=2) as shadow:
         referee = memory()
         for _ in range(3):
-            referee.read(READING)
+            unsealed(referee.read(READING))
     assert shadow.read == 2

@@ -26,6 +26,7 @@ from discreet.engines import Memory
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Bounding, Reading, Statistic
 from discreet.plan.model.types import Type
+from tests.open_groups import unsealed
 from tests.postgres_server import absent
 from tests.spark_session import check_spark
 
@@ -133,7 +134,7 @@ def expected() -> list[Any]:
         bounding=Bounding(unit="u", groups=1, rows=2, salt="salt"),
         statistics=(Statistic(kind="rows"), Statistic(kind="units"), total),
     )
-    found: list[Any] = json.loads(json.dumps(sorted(map(list, referee.read(reading).items()))))
+    found: list[Any] = json.loads(json.dumps(sorted(map(list, unsealed(referee.read(reading)).items()))))
     return found
 
 

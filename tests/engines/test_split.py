@@ -17,6 +17,7 @@ from tests.cases import try_all
 from tests.effort import some, tried
 from tests.engines.tables import ENGINES, PRINTERS, B, Bench, F, N, T, bounding, call, col, lit
 from tests.engines.test_bounding import COLUMNS, X, crowd, table
+from tests.open_groups import unsealed
 
 SPLIT = Split(argument=X, exponent=-2, low=-10, high=41)
 KEYS = (col("a", N), col("b", T))
@@ -114,7 +115,7 @@ def moved(rows: list[dict[str, Any]], without: list[dict[str, Any]], limits: Bou
     for given_rows in (rows, without):
         engine = Memory()
         engine.register("t", given_rows, COLUMNS)
-        found.append(counts(engine.read(reading(SPLIT, limits))))
+        found.append(counts(unsealed(engine.read(reading(SPLIT, limits)))))
     one, other = found
     result: Counter[Any] = Counter()
     for key in {**one, **other}:

@@ -18,6 +18,7 @@ from tests.effort import some
 from tests.engines.tables import ENGINES, PRINTERS, B, Bench, N, T, bounding, call, col, lit
 from tests.engines.test_bounding import COLUMNS, crowd, table
 from tests.engines.test_split import counts
+from tests.open_groups import unsealed
 
 KEYS = (col("a", N), col("b", T))
 LIMITS = [(1, 1), (3, 1), (17, 2), (10**9, 10**9)]
@@ -54,7 +55,7 @@ def test_every_engine_counts_the_same(bench: Bench, rows: list[dict[str, Any]]) 
 def spread_of(rows: list[dict[str, Any]], limits: tuple[int, int], without: tuple[Any, ...] = ()) -> Groups:
     engine = Memory()
     engine.register("t", rows, COLUMNS)
-    return engine.read(reading(limits, spread=Spread(without)))
+    return unsealed(engine.read(reading(limits, spread=Spread(without))))
 
 
 @every("limits", [(1, 1), (2, 1), (4, 2)])

@@ -18,6 +18,7 @@ from discreet.engines.duckdb import tables
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, col
+from tests.open_groups import unsealed
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -97,10 +98,10 @@ def test_some_rows_are_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
     with DuckDB(threads=1) as engine:
         engine.register("t", pa.table({"n": list(range(100))}), {"n": N})
         monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 10)
-        assert len(engine.read(BY_NUMBER)) == 100
+        assert len(unsealed(engine.read(BY_NUMBER))) == 100
         monkeypatch.setattr(duckdb, "stoppable", lambda work, *_, **__: work(Stopped()))
         with pytest.raises(QueryFailed):
-            engine.read(BY_NUMBER)
+            unsealed(engine.read(BY_NUMBER))
 
 
 def test_ctrl_c_while_a_frame_is_copied_leaves_the_engine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,5 +117,5 @@ def test_ctrl_c_while_a_frame_is_copied_leaves_the_engine_as_it_was(monkeypatch:
             patch.setattr(DuckDB, "_fill", slow)
             press()
             with pytest.raises(KeyboardInterrupt):
-                engine.read(BY_NUMBER)
-        assert engine.read(BY_NUMBER) == {(1,): (1,), (2,): (1,)}
+                unsealed(engine.read(BY_NUMBER))
+        assert unsealed(engine.read(BY_NUMBER)) == {(1,): (1,), (2,): (1,)}

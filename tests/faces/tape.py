@@ -83,8 +83,8 @@ class Tape(Releaser):
     def candidates(self, *given: Any) -> Any:
         return self._passed("candidates", *given)
 
-    def fit(self, *given: Any) -> Any:
-        return self._passed("fit", *given)
+    def fit_rows(self, *given: Any) -> Any:
+        return self._passed("fit_rows", *given)
 
     def model(self, *given: Any, **named: Any) -> Any:
         return self._passed("model", *given, **named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.measurement.program.execution import Reader
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.model.readings import Groups, Reading
 
 
@@ -12,7 +13,7 @@ class ReadOnce:
     def __init__(self, engine: Reader) -> None:
         self._engine, self._read = engine, dict[Reading, Groups]()
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         if reading not in self._read:
             self._read[reading] = self._engine.read(reading)
         return self._read[reading]

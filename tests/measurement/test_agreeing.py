@@ -8,7 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Edition, Program, _agreed, choose
 from discreet.measurement.releases.additive import Linear
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.sums import (
@@ -37,6 +37,7 @@ from discreet.sql.select import parse
 from tests.cases import try_all
 from tests.effort import some
 from tests.measurement.test_few_groups import NAMES, Row, inputs, schema, used
+from tests.open_groups import sealed
 
 BOTH = "SELECT g, h, COUNT(*) AS n FROM t GROUP BY CUBE (g, h)"
 SUMS = "SELECT g, h, SUM(x) AS s, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY ROLLUP (g, h)"
@@ -309,9 +310,8 @@ def test_noise_is_as_large_as_is_claimed_and_intervals_cover(law: Law) -> None:
 class _Nobody:
     """Has no rows."""
 
-    def read(self, reading: Reading) -> dict[Any, tuple[int, ...]]:
-        del reading
-        return {}
+    def read(self, reading: Reading) -> ExactGroups:
+        return sealed({}, reading)
 
 
 def test_reaches_of_many_draws_are_those_of_each() -> None:

@@ -31,6 +31,7 @@ from discreet.sql.select import parse
 from tests.cases import try_all
 from tests.effort import some
 from tests.measurement.draws import modes, readings
+from tests.open_groups import unsealed
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 TYPES = {"unit": Type.INT, "g": Type.TEXT, "h": Type.TEXT, "w": Type.TEXT, "x": Type.INT}
@@ -76,7 +77,7 @@ def inputs(readings: Sequence[Reading], rows: Sequence[Row]) -> NDArray[np.int64
     engine.register("t", rows, TYPES)
     found = []
     for reading in readings:
-        groups = engine.read(reading)
+        groups = unsealed(engine.read(reading))
         nothing = (0,) * len(reading.statistics)
         found += [groups.get(key, nothing) for key in reading.public_keys or ((),)]
     return np.array(found, dtype=np.int64)
@@ -177,7 +178,7 @@ def test_undeclared_keys_use_up_no_groups_on_any_engine() -> None:
     program = plan(COUNT, declared)
     for engine, source in ((Memory(), rows), (DuckDB(), pl.DataFrame(rows))):
         engine.register("t", source, TYPES)
-        assert engine.read(program.reading) == {("a",): (40,), ("b",): (40,)}
+        assert unsealed(engine.read(program.reading)) == {("a",): (40,), ("b",): (40,)}
         engine.close()
 
 

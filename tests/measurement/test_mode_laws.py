@@ -46,6 +46,7 @@ from tests.curator.nearness import check_modes
 from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
 from tests.effort import some, tried
 from tests.measurement.draws import readings
+from tests.open_groups import unsealed
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -78,8 +79,8 @@ def polled(program: Program, rows: Sequence[Row]) -> list[Groups]:
     engine = Memory()
     engine.register("visits", rows, TYPES)
     if not program.groupings:
-        return [engine.read(reading) for reading in readings(program, CandidateDraws)]
-    parts = [[engine.read(reading) for reading in readings(one, CandidateDraws)] for one in program.groupings]
+        return [unsealed(engine.read(reading)) for reading in readings(program, CandidateDraws)]
+    parts = [[unsealed(engine.read(reading)) for reading in readings(one, CandidateDraws)] for one in program.groupings]
     return [
         {(i, *key): numbers for i, groups in enumerate(of_one) for key, numbers in groups.items()}
         for of_one in zip(*parts, strict=True)
@@ -152,7 +153,7 @@ def moves(contribution: Contribution, *, grouped: bool) -> tuple[int, int]:
         for chosen in combinations_with_replacement(KINDS, count):
             engine = Memory()
             engine.register("t", [{"unit": 1, "g": g, "x": x} for g, x in chosen], SMALL)
-            found.append(counts(engine.read(readings(program, CandidateDraws)[0])))
+            found.append(counts(unsealed(engine.read(readings(program, CandidateDraws)[0]))))
     pairs = [(one, []) for one in found] if contribution.neighbours is ADD else [(a, b) for a in found for b in found]
     ranges = [[span(dict(one).get(key, (0, 0)), dict(other).get(key, (0, 0))) for key in KEYS] for one, other in pairs]
     return max(map(sum, ranges)), max(sum(r * r for r in each) for each in ranges)

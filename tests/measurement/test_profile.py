@@ -33,6 +33,7 @@ from tests.curator.clinic import DECLARED, TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_moves
 from tests.effort import tried
 from tests.measurement.read_once import ReadOnce
+from tests.open_groups import unsealed
 
 EXACT = Fraction(10**9)
 RISK = Fraction(1, 20)
@@ -104,7 +105,7 @@ def test_one_patient_moves_no_part_farther_than_charged(seed: int, rows: int, ne
     found = visits(seed)
     engines = loaded(found), loaded(neighbour(found, seed, who, neighbours))
     for part in released(neighbours, rows):
-        one, other = (engine.read(part.reading) for engine in engines)
+        one, other = (unsealed(engine.read(part.reading)) for engine in engines)
         check_moves(part, one, other)
 
 
@@ -149,7 +150,7 @@ def test_one_row_moves_no_part_farther_than_charged(seed: int) -> None:
     found = visits(seed)
     one, other = loaded(found), loaded(found[1:])
     for part in by_limits(None, Neighbours.ADD_REMOVE, 1, None)[1].released:
-        check_moves(part, one.read(part.reading), other.read(part.reading))
+        check_moves(part, unsealed(one.read(part.reading)), unsealed(other.read(part.reading)))
 
 
 def test_rows_of_somebody_are_never_counted_as_nobodys() -> None:
@@ -157,8 +158,8 @@ def test_rows_of_somebody_are_never_counted_as_nobodys() -> None:
     ids = program.beside[2]
     assert ids.reading.bounding is None
     found = [*visits(1), *({**row, "patient": None} for row in visits(2))]
-    assert loaded(found).read(ids.reading)[()] == (len(visits(2)),)
-    assert loaded(visits(1)).read(ids.reading).get((), (0,)) == (0,)
+    assert unsealed(loaded(found).read(ids.reading))[()] == (len(visits(2)),)
+    assert unsealed(loaded(visits(1)).read(ids.reading)).get((), (0,)) == (0,)
 
 
 def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +172,7 @@ def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.Monk
     loose = replace(program.reading, bounding=None)
     found = visits(3, most=9)
     many = [row for row in found if row["patient"] != 0]
-    one, other = (loaded(each).read(loose) for each in (found, many))
+    one, other = (unsealed(loaded(each).read(loose)) for each in (found, many))
     with pytest.raises(AssertionError):
         check_moves(program, one, other)
 

@@ -45,6 +45,7 @@ from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
 from tests.effort import some, tried
 from tests.measurement.draws import ranks, readings
+from tests.open_groups import unsealed
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -82,7 +83,9 @@ def points(program: Program, rows: Sequence[Row]) -> list[Groups]:
     engine = Memory()
     engine.register("visits", rows, TYPES)
     splits = [(reading, reading.split) for reading in readings(program, RankDraws)]
-    return [engine.read(replace(reading, split=replace(split, shift=0))) for reading, split in splits if split]
+    return [
+        unsealed(engine.read(replace(reading, split=replace(split, shift=0)))) for reading, split in splits if split
+    ]
 
 
 def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from discreet.audit.queries.recorder import Watched
 from discreet.engines import Memory
-from discreet.plan.model.readings import Groups, Reading
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.plan.model.readings import Reading
 
 
 class Changed(Memory):
@@ -16,7 +17,7 @@ class Changed(Memory):
         super().__init__()
         self.change = change
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         return super().read(self.change(reading))
 
 

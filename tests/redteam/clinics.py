@@ -10,8 +10,9 @@ from typing import Any
 from discreet.audit.queries.recorder import Noise, Watched, ask
 from discreet.curator import Curator, Program
 from discreet.engines import DuckDB, Engine, Memory
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss
@@ -48,7 +49,7 @@ PURE, APPROXIMATE = Budget(epsilon=1000), Budget(epsilon=1000, delta=Fraction(1,
 class Untouchable(Memory):
     """An engine from which nothing may be read."""
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         raise AssertionError(reading)
 
 

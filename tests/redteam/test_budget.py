@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,8 +27,10 @@ from discreet.errors import (
 )
 from discreet.ledger import Book
 from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget, PureDP
 from tests.cases import every
 from tests.redteam.clinics import APPROXIMATE, CROWD, DECLARED, Untouchable, clinic, row, spent
@@ -99,8 +101,9 @@ class Failing(Memory):
         super().__init__()
         self.error = error
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        return (self._fail() for _ in reading.statistics)
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
+        del reading
+        return self._fail
 
     def _fail(self) -> Any:
         raise self.error
@@ -159,7 +162,7 @@ class Ordered(Memory):
         self.curator: Curator | None = None
         self.seen: list[str] = []
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         assert self.curator is not None
         self.seen.append(spent(self.curator))
         return super().read(reading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import DiscreetError
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from tests.redteam.clinics import APPROXIMATE, CROWD, Row, Untouchable, chain, clinic, planned, row, spent
 from tests.redteam.salts import same_salt
@@ -49,8 +50,8 @@ def planted() -> list[Row]:
 class Loud(Memory):
     """Fails, and tells why at length."""
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        return (self._fail(reading) for _ in reading.statistics)
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
+        return lambda: self._fail(reading)
 
     def _fail(self, reading: Reading) -> Any:
         first = self._rows[reading.table][0]

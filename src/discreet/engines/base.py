@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +22,9 @@ import numpy as np
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import salted, tables
@@ -109,7 +111,7 @@ class Engine(ABC):
     >>> with Memory() as engine:
     ...     engine.register("visits", [{"age": 40}, {"age": 60}], {"age": Type.INT})
     ...     engine.read(count)
-    {(): (2,)}
+    <exact groups>
     >>> engine.read(count)  # it is closed by now
     Traceback (most recent call last):
     discreet.errors.InvalidParameter: Expected table='visits' to be registered. Register it first.
@@ -117,14 +119,16 @@ class Engine(ABC):
 
     def __init__(self) -> None:
         self._columns: dict[str, Mapping[str, Type]] = {}
+        self._public: set[str] = set()
 
-    def register(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+    def register(self, name: str, source: Any, columns: Mapping[str, Type], *, public: bool = False) -> None:
         """Makes a source readable under a name.
 
         Args:
             name: the table's name in readings; registering it again replaces it.
             source: what the engine documents: rows, a frame, a path, a table of a database.
             columns: the declared columns and types; no other column exists for readings.
+            public: whether anybody may know the table, so that `read_public` reads it.
 
         Raises:
             InvalidParameter: if the source has no such columns, or they cannot be read as these types.
@@ -133,21 +137,38 @@ class Engine(ABC):
             raise InvalidParameter("columns", "{}", "to name at least one column", "Declare the table's columns.")
         self._attach(name, source, dict(columns))
         self._columns[name] = dict(columns)
+        self._public = self._public | {name} if public else self._public - {name}
 
-    def read(self, reading: Reading) -> Groups:
-        """Computes exact integers for every group that has a kept row.
+    def read(self, reading: Reading) -> ExactGroups:
+        """Computes exact integers for every group that has a kept row, and seals them.
 
         Raises:
             InvalidParameter: if the reading is not one this engine can run; nothing was read.
             QueryFailed: for every failure after that, whatever its cause, which is not kept.
         """
-        for table in (reading.table, *(tables(reading.source) if reading.source is not None else ())):
+        return ExactGroups(self._found(reading))
+
+    def read_public(self, reading: Reading) -> Groups:
+        """Computes the same of tables that anybody may know.
+
+        Raises:
+            InvalidParameter: if one of the tables was not registered as public, or as `read` does; nothing was read.
+            QueryFailed: as `read` does.
+        """
+        private = [table for table in _tables(reading) if table not in self._public]
+        if private:
+            raise InvalidParameter("table", private[0], "to be public", "Register it as a public table.")
+        return self._found(reading).groups
+
+    def _found(self, reading: Reading) -> GroupColumns:
+        """Checks and runs a reading."""
+        for table in _tables(reading):
             if table not in self._columns:
                 raise InvalidParameter("table", table, "to be registered", "Register it first.")
         check_reading(reading, self._columns)
         run = self._prepare(_salted(reading))
         try:
-            return dict(run)
+            return run()
         except Exception:  # noqa: BLE001 - causes carry data: dropped here, all of them
             failed = QueryFailed()
         raise failed
@@ -181,8 +202,8 @@ class Engine(ABC):
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None: ...
 
     @abstractmethod
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        """Translates, touching no row; the iterator that comes back reads when it is first asked."""
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
+        """Translates, touching no row; what comes back reads when it is called."""
 
     def __enter__(self) -> Self:
         return self
@@ -191,6 +212,10 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _tables(reading: Reading) -> tuple[str, ...]:
+    return (reading.table, *(tables(reading.source) if reading.source is not None else ()))
 
 
 def _salted(reading: Reading) -> Reading:
@@ -269,11 +294,11 @@ class BySource(Engine):
         engine.register(name, source, columns)
         self._places[name] = engine
 
-    def read(self, reading: Reading) -> Groups:
-        """Computes exact integers for every group, where its tables are."""
-        return self._holder(reading).read(reading)
+    def _found(self, reading: Reading) -> GroupColumns:
+        """Reads where the tables are."""
+        return self._holder(reading)._found(reading)
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         return self._holder(reading)._prepare(reading)
 
     def _holder(self, reading: Reading) -> Engine:

@@ -6,23 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
+from discreet.exact.integer_columns import added_up, column_of
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.additive import Integers, Measure, grains_of
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.layouts import Size
+from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.mechanisms.tails import laplace_cut
 from discreet.plan.analysis.group_keys import in_order
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Value
-from discreet.plan.model.readings import Groups, Reading, Spread, Statistic
+from discreet.plan.model.group_columns import GroupColumns, Key
+from discreet.plan.model.readings import Reading, Spread, Statistic
 from discreet.privacy import Neighbours, events
 
 Kept = NDArray[np.bool_]
@@ -33,8 +35,7 @@ MOST_WEIGHED = 10**4  # groups of one person that are weighed
 FEW_ROWS = 2
 """Of a person in a group: up to here, a threshold on a noisy size is lower than half of a budget makes any other."""
 
-Key = tuple[Value, ...]
-Read = Callable[[Reading], Groups]
+Read = Callable[[Reading], ExactGroups]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Threshold:
         """Returns the number of people, of one row each, whose group is shown with a probability of one half."""
         return self.smallest
 
-    def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
+    def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
         """Selects the groups that are shown, given their noisy statistics."""
         del exact, releaser
         numerators, denominator = self.size.linear.values(noisy)
@@ -157,11 +158,10 @@ class Optimal:
         """Returns the number of people whose group is shown with a probability of one half."""
         return self.mechanism.half_kept_count()
 
-    def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
-        """Selects the groups that are shown, given their exact number of people, the last statistic."""
-        del noisy
-        people: Any = exact[:, -1].astype(np.int64)
-        return releaser.select(self.mechanism, people)
+    def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
+        """Selects the groups that are shown, given how many people each has: the statistic after the noisy ones."""
+        start = noisy.shape[1]
+        return releaser.select(self.mechanism, exact.measured(start, start + 1))
 
     def __str__(self) -> str:
         return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
@@ -214,11 +214,10 @@ class Weighted:
         """Reads and releases, round by round, and returns the groups that are shown, in the order of their values."""
         found: list[Key] = []
         for turn in range(self.mechanism.rounds):
-            groups = read(self.reading(reading, found))
-            keys = in_order(groups)
-            weights = np.array([self._weight(groups[key]) for key in keys], dtype=np.int64)
-            kept = releaser.weigh(self.mechanism, turn, weights).tolist()
-            found += [key for key, shown in zip(keys, kept, strict=True) if shown]
+            groups = open_exact(read(self.reading(reading, found)).in_order())
+            weights = column_of(map(self._weight, groups.numbers))
+            kept = releaser.weigh(self.mechanism, turn, ExactGroups(groups.with_statistics([weights])))
+            found += groups.taken(np.flatnonzero(kept)).key_tuples
         return in_order(found)
 
     def _weight(self, numbers: Sequence[int]) -> int:
@@ -236,6 +235,38 @@ class Weighted:
 
 
 Selection = Threshold | Optimal | Weighted
+
+
+@opens
+def release_shown(
+    selection: Threshold | Optimal,
+    groups: ExactGroups,
+    measures: Sequence[Measure],
+    releaser: Releaser,
+    *,
+    other: Key | None,
+) -> tuple[list[Key], Integers]:
+    """Returns the keys and noisy statistics of the private groups that are shown, and of all others together.
+
+    Args:
+        selection: which says what is shown; it pays for it.
+        groups: all of them, in an order of their keys, which does not depend on how rows lie.
+        measures: what their statistics meet.
+        releaser: draws all noise.
+        other: the key under which all that is not shown is added up, if it is.
+    """
+    grains = grains_of(measures)
+    noisy = releaser.statistics(measures, groups.measured(0, len(grains)).rounded(grains))
+    kept = np.flatnonzero(selection.kept(noisy, groups, releaser))
+    content = open_exact(groups)
+    shown, released = content.taken(kept).key_tuples, noisy[kept]
+    if other is None:
+        return shown, released
+    hidden = content.taken(np.setdiff1d(np.arange(content.length), kept))
+    sums = [column_of([added_up(column)]) for column in hidden.statistics[: len(grains)]]
+    together = ExactGroups(GroupColumns(1, (), tuple(sums))).rounded(grains)
+    uncut = [measure.uncut for measure in measures]
+    return [*shown, other], np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
 
 
 def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *, weighs: bool) -> Optimal | Weighted:

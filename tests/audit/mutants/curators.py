@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pytest
 
 from discreet import audit
@@ -19,14 +18,17 @@ from discreet.curator.asking import answer as answer_module
 from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
+from discreet.exact.integer_columns import column_of
 from discreet.ledger import Book
 from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Neighbours, PureDP, events
 from tests.audit.mutants.registry import Mutant, catcher
+from tests.open_groups import rows_of, unsealed
 from tests.redteam.clinics import APPROXIMATE, CROWD, clinic, noises, row
 from tests.redteam.test_budget import Failing
 
@@ -78,7 +80,7 @@ def _hides(place: int) -> None:
     bits = SeededBits(41)
 
     def release(statistics: list[int]) -> list[int]:
-        return [int(n) for n in measure.release(np.array([statistics], dtype=object), bits)[0]]
+        return [int(n) for n in measure.release([column_of([number]) for number in statistics], 1, bits)[0]]
 
     moved = [n + (i == place) for i, n in enumerate(exact)]
     assert audit.distinguish(release, exact, moved, runs=400, confidence=SURE, event=measure.event).passed
@@ -144,9 +146,9 @@ def _looser(name: str) -> Callable[[Reading], Reading]:
 def _fragile(patch: pytest.MonkeyPatch) -> None:
     right = Memory.read
 
-    def read(engine: Memory, reading: Reading) -> Groups:
+    def read(engine: Memory, reading: Reading) -> ExactGroups:
         found = right(engine, reading)
-        if any(number > len(CROWD) for numbers in found.values() for number in numbers):
+        if any(number > len(CROWD) for numbers in unsealed(found).values() for number in numbers):
             raise QueryFailed
         return found
 
@@ -157,9 +159,10 @@ def _telling(patch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     right = Memory.read
 
-    def read(engine: Memory, reading: Reading) -> Groups:
-        seen.append(right(engine, reading))
-        return seen[-1]  # type: ignore[no-any-return]
+    def read(engine: Memory, reading: Reading) -> ExactGroups:
+        found = right(engine, reading)
+        seen.append(unsealed(found))
+        return found
 
     patch.setattr(Memory, "read", read)
     patch.setattr(answer_module, "notes", lambda _program: (f"{seen[-1]} were counted.",))
@@ -187,9 +190,9 @@ def _halved(patch: pytest.MonkeyPatch) -> None:
 def _exact_column(place: int) -> Callable[[pytest.MonkeyPatch], None]:
     right = Measure.release
 
-    def release(measure: Measure, exact: Any, bits: Any) -> Any:
-        noisy = right(measure, exact, bits)
-        noisy[:, place] = exact[:, place]
+    def release(measure: Measure, exact: Any, groups: int, bits: Any) -> Any:
+        noisy = right(measure, exact, groups, bits)
+        noisy[:, place] = rows_of(exact)[:, place]
         return noisy
 
     return lambda patch: patch.setattr(Measure, "release", release)

@@ -22,9 +22,10 @@ from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Budget, Neighbours, events
 from tests.audit.held import OPTIONS, PURE, QUESTIONS, Factory, clinic
 from tests.cases import every
@@ -32,6 +33,7 @@ from tests.curator.clinic import TYPES, visits
 from tests.curator.fuzz import question
 from tests.effort import rounds
 from tests.engines.tables import arrow
+from tests.open_groups import rows_of, unsealed
 from tests.redteam.changed import Changed
 from tests.redteam.worlds import world
 
@@ -189,7 +191,7 @@ def test_mutant_half_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record and replay cannot see it: the size of the noise can be heard."""
-    monkeypatch.setattr(Measure, "release", lambda _self, exact, _bits: exact)
+    monkeypatch.setattr(Measure, "release", lambda _self, exact, _groups, _bits: rows_of(exact))
     assert caught(clinic()) == {"noise"}
 
 
@@ -197,8 +199,8 @@ def test_mutant_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mutant_noise_of_a_third_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measure.release
 
-    def quiet(measure: Measure, exact: Any, bits: Any) -> Any:
-        noisy = right(measure, exact, bits)
+    def quiet(measure: Measure, columns: Any, groups: int, bits: Any) -> Any:
+        noisy, exact = right(measure, columns, groups, bits), rows_of(columns)
         return exact + (noisy - exact) // 3
 
     monkeypatch.setattr(Measure, "release", quiet)
@@ -208,9 +210,9 @@ def test_mutant_noise_of_a_third_of_the_size(monkeypatch: pytest.MonkeyPatch) ->
 class Fragile(Memory):
     """Fails on what only one table has."""
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         found = super().read(reading)
-        if sum(number for numbers in found.values() for number in numbers) % 2:
+        if sum(number for numbers in unsealed(found).values() for number in numbers) % 2:
             raise QueryFailed
         return found
 
@@ -246,7 +248,7 @@ def test_mutant_notes_that_depend_on_data(monkeypatch: pytest.MonkeyPatch) -> No
     read: list[int] = []
 
     class Telling(Memory):
-        def read(self, reading: Reading) -> Groups:
+        def read(self, reading: Reading) -> ExactGroups:
             read.append(len(self._rows["visits"]))
             return super().read(reading)
 

@@ -30,6 +30,7 @@ from discreet.curator.observation import engine_of, observed, training_of
 from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
+from discreet.measurement.releases.open_exact import open_exact
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.relations import tables
@@ -117,13 +118,13 @@ class _Recorder(Releaser):
         self.recorder = MechanismRecorder(bits, frozen=frozen, alone=alone, seed=seed)
         self.model: Any = None
 
-    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
+    def fit_rows(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
         """See `Releaser`."""
         order = _common_first(rows_of(X, y), self.common)
         if learner.random_state is None:
             learner.set_params(random_state=self.seed)
         with watched(self.recorder):
-            self.model = super().fit(learner, X[order], None if y is None else y[order])
+            self.model = super().fit_rows(learner, X[order], None if y is None else y[order])
         return self.model
 
 
@@ -229,7 +230,7 @@ def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
     twin = observed(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT)
     training = training_of(twin, *asked.arguments)
     inner: Engine = engine.inner
-    return training.decode(inner.read(training.reading))
+    return training.decode(open_exact(inner.read(training.reading)).groups)
 
 
 def _trained(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:

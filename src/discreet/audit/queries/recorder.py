@@ -6,7 +6,7 @@ outputs are frozen to the recorded ones, so that whatever still differs in the a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -23,6 +23,8 @@ from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.candidates import CandidateDraw
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.measurement.releases.open_exact import open_exact
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_tree import QuantileTree
@@ -30,6 +32,7 @@ from discreet.mechanisms.ranks import Aim, Pick
 from discreet.mechanisms.value_counts import Histogram, Look
 from discreet.noise import Bits
 from discreet.plan.analysis.group_keys import in_order
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
@@ -66,15 +69,19 @@ class Watched(Engine):
         self.inner = inner
         self.seen: list[tuple[Reading, Groups]] = []
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         """Returns what the engine behind it reads."""
         found = self.inner.read(reading)
-        self.seen.append((reading, found))
+        self.seen.append((reading, open_exact(found).groups))
         return found
 
-    def register(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+    def read_public(self, reading: Reading) -> Groups:
+        """Returns what the engine behind it reads of public tables."""
+        return self.inner.read_public(reading)
+
+    def register(self, name: str, source: Any, columns: Mapping[str, Type], *, public: bool = False) -> None:
         """Hands it on."""
-        self.inner.register(name, source, columns)
+        self.inner.register(name, source, columns, public=public)
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns what the engine behind it knows."""
@@ -95,7 +102,7 @@ class Watched(Engine):
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         self.inner._attach(name, source, columns)
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         return self.inner._prepare(reading)
 
 
@@ -169,24 +176,23 @@ class Recorder(Releaser):
         self.made: list[Noise] = []
         self.before = len(engine.seen)
 
-    def noise(self, measure: Measure, exact: Integers) -> Integers:
+    def noise(self, measure: Measure, exact: ExactGroups) -> Integers:
         """See `Releaser`. The second time after one read, the same noise is for all that is not shown."""
-        reads = len(self.engine.seen) - self.before
+        reads, inputs = len(self.engine.seen) - self.before, open_exact(exact).numbers
         again = any(noise.reads == reads and _whole(noise.release) == measure for noise in self.made)
-        keys = [REST] if again and self._is_private() and len(exact) == 1 else self._keys()
-        if len(keys) != len(exact) and not self._is_private():  # sums of public groups, told by their places
-            keys = [(place,) for place in range(len(exact))]
-        inputs = [tuple(int(n) for n in row) for row in exact]
+        keys = [REST] if again and self._is_private() and len(inputs) == 1 else self._keys()
+        if len(keys) != len(inputs) and not self._is_private():  # sums of public groups, told by their places
+            keys = [(place,) for place in range(len(inputs))]
         fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
         drawn = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in zip(fresh, inputs, strict=True)]
         out = [self._out(key, noisy, row) for key, noisy, row in zip(keys, fresh, inputs, strict=True)]
         self.made.append(Noise(measure, keys, inputs, out, reads, drawn))
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
-    def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def select(self, selection: PartitionSelection, people: ExactGroups) -> NDArray[np.bool_]:
         """See `Releaser`."""
         keys = self._keys()
-        inputs: list[Numbers] = [(int(n),) for n in people]
+        inputs: list[Numbers] = open_exact(people).numbers
         fresh = [False] * len(keys)
         if self.frozen is None:
             fresh = super().select(selection, people).tolist()
@@ -194,10 +200,10 @@ class Recorder(Releaser):
         self.made.append(Noise(selection, keys, inputs, kept, len(self.engine.seen) - self.before))
         return np.array(kept, dtype=bool)
 
-    def weigh(self, selection: WeightedSelection, turn: int, weights: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def weigh(self, selection: WeightedSelection, turn: int, weights: ExactGroups) -> NDArray[np.bool_]:
         """See `Releaser`."""
         keys = self._keys()
-        inputs: list[Numbers] = [(int(n),) for n in weights]
+        inputs: list[Numbers] = open_exact(weights).numbers
         fresh = [False] * len(keys) if self.frozen is not None else super().weigh(selection, turn, weights).tolist()
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
         self.made.append(Noise(Weighed(selection, turn), keys, inputs, kept, len(self.engine.seen) - self.before))
@@ -231,9 +237,10 @@ class Recorder(Releaser):
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
-    def candidates(self, recipe: CandidateDraw, groups: Groups, keys: Sequence[Key]) -> list[int]:
+    def candidates(self, recipe: CandidateDraw, groups: ExactGroups, keys: Sequence[Key]) -> list[int]:
         """See `Releaser`."""
-        inputs, fresh = [groups.get(key, ()) for key in keys], [0] * len(keys)
+        counted = open_exact(groups).groups
+        inputs, fresh = [counted.get(key, ()) for key in keys], [0] * len(keys)
         if self.frozen is None:
             fresh = super().candidates(recipe, groups, keys)
         out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
@@ -248,7 +255,7 @@ class Recorder(Releaser):
         reading, _ = self.engine.seen[self._counted()]
         if reading.split is None:
             raise InternalError("Points are drawn from values that nobody counted.")
-        fine = self.engine.inner.read(replace(reading, split=replace(reading.split, shift=0)))
+        fine = open_exact(self.engine.inner.read(replace(reading, split=replace(reading.split, shift=0)))).groups
         for key, histogram in groups.items():
             numbers = fine.get(key, ())
             if sum(numbers[len(numbers) // 2 :]) != histogram.counts.sum():
@@ -278,7 +285,7 @@ class Recorder(Releaser):
         if reading.public_keys is not None:
             return list(reading.public_keys)
         if self._is_private() and self.beside is not None:
-            self.quiet = set(groups) ^ set(self.beside.inner.read(reading))
+            self.quiet = set(groups) ^ set(open_exact(self.beside.inner.read(reading)).key_tuples)
         return in_order(groups) if reading.keys else [()]
 
 

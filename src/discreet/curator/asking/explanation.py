@@ -14,12 +14,13 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.curator.replay.replay import Replay
 from discreet.dataclass import dataclass
+from discreet.exact.integer_columns import column_of, rounded
 from discreet.ledger import Book, Remaining
 from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Edition, Program
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import Measure, grains_of
 from discreet.plan.model.nodes import Call, Expression, Step
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
@@ -241,9 +242,10 @@ def _taken(argument: Expression | None) -> Expression | None:
 
 
 def _in_the_middle(measure: Measure, rows: int) -> list[int]:
-    exact = np.array([[_middle(statistic, rows) for statistic in measure.form.statistics]], dtype=object)
-    (found,) = measure.rounded(exact).tolist()
-    return list(found)
+    """What meets noise of such a group."""
+    exact = [_middle(statistic, rows) for statistic in measure.form.statistics]
+    pairs = zip(exact, grains_of([measure]), strict=True)
+    return [int(rounded(column_of([total]), grain)[0]) for total, grain in pairs]
 
 
 def _middle(statistic: Statistic, rows: int) -> int:

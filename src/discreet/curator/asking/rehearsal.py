@@ -14,11 +14,12 @@ from discreet.engines.memory.engine import Memory
 from discreet.measurement.probes.probes import BoundsProbe, Fact, Probe
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 
@@ -77,18 +78,9 @@ class _Crowd:
     def __init__(self, engine: Memory, copies: int) -> None:
         self._engine, self._copies = engine, copies
 
-    def read(self, reading: Reading) -> Groups:
+    def read(self, reading: Reading) -> ExactGroups:
         """See `Engine.read`."""
-        found = self._engine.read(reading)
-        if reading.split is not None or reading.spread is not None:
-            return {key: _repeated(numbers, self._copies) for key, numbers in found.items()}
-        return {key: tuple(self._copies * number for number in numbers) for key, numbers in found.items()}
-
-
-def _repeated(numbers: tuple[int, ...], copies: int) -> tuple[int, ...]:
-    """Cells as they are, and their counts so many times."""
-    half = len(numbers) // 2
-    return (*numbers[:half], *(copies * number for number in numbers[half:]))
+        return self._engine.read(reading).times(self._copies)
 
 
 def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:

@@ -106,7 +106,7 @@ class Catalog:
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
         origin = self._origin_that_is_public(source)
-        self._engine.register(name, source, columns)
+        self._engine.register(name, source, columns, public=True)
         schema = public_schema(name, columns, self._engine, unique)
         self._public[name], self._published[name] = schema, (source, origin)
 

@@ -81,7 +81,8 @@ def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type
         raise InvalidParameter(
             "unique", ", ".join(names), "not to be of type float", "Use whole numbers, texts or days."
         )
-    found = {} if engine is None else engine.read(Reading(table=table, keys=keys, statistics=(Statistic(kind="rows"),)))
+    asked = Reading(table=table, keys=keys, statistics=(Statistic(kind="rows"),))
+    found = {} if engine is None else engine.read_public(asked)
     if any(count > 1 for key, (count, *_) in found.items() if None not in key):
         hint = "Leave it out, or make the rows unique first."
         raise InvalidParameter("unique", ", ".join(names), f"to tell the rows of {table!r} apart", hint)
@@ -103,7 +104,7 @@ def _combinations(
         return None
     try:
         asked = Reading(table=table, keys=tuple(key for key, _ in known), statistics=(Statistic(kind="rows"),))
-        groups = engine.read(asked)
+        groups = engine.read_public(asked)
     except QueryFailed:
         return None
     if len(groups) > MOST_LOOKED_UP:
@@ -121,7 +122,7 @@ def _repeated(table: str, columns: Mapping[str, Type], engine: Engine) -> dict[t
     """
     found: dict[tuple[str, ...], int] = {}
     with suppress(QueryFailed):
-        counted = engine.read(Reading(table=table, statistics=(Statistic(kind="rows"),)))
+        counted = engine.read_public(Reading(table=table, statistics=(Statistic(kind="rows"),)))
         found[()] = sum(count for (count,) in counted.values())
     for column in (name for name, kind in columns.items() if kind is not Type.FLOAT):
         with suppress(QueryFailed):
@@ -134,7 +135,7 @@ def _sizes(table: str, column: str, engine: Engine) -> tuple[int, ...]:
     """How many rows have the same value in a column, each number once: as if the column said whose rows they are."""
     folded = PerUnit(Table(table, column), (), (Fold(name="#rows", kind="count", type=Type.INT),))
     split = Split(argument=Column("#rows", Type.INT), exponent=0, low=0, high=_MOST_ALIKE)
-    cells = engine.read(Reading(table=table, source=folded, split=split)).get((), ())
+    cells = engine.read_public(Reading(table=table, source=folded, split=split)).get((), ())
     return cells[: len(cells) // 2]
 
 
@@ -181,7 +182,7 @@ def _around(table: str, column: Column, engine: Engine) -> Bounds | None:
 def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[int, ...]:
     """Cells that hold a value, in ascending order; the first and the last one hold everything beyond as well."""
     split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
-    numbers = engine.read(Reading(table=table, split=split)).get((), ())
+    numbers = engine.read_public(Reading(table=table, split=split)).get((), ())
     return numbers[: len(numbers) // 2]
 
 
@@ -194,7 +195,7 @@ def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> 
         again = call("equal", from_whole(shifted(value, decimals), 10.0**decimals), value)
         others = call("and", call("not", call("is_null", value)), call("not", call("coalesce", again, FALSE)))
         try:
-            found = engine.read(Reading(table=table, where=others, statistics=(Statistic(kind="rows"),)))
+            found = engine.read_public(Reading(table=table, where=others, statistics=(Statistic(kind="rows"),)))
         except QueryFailed:
             return None
         if not any(count for (count,) in found.values()):
@@ -208,7 +209,7 @@ def without_null(table: str, columns: Mapping[str, Type], engine: Engine | None)
         return frozenset()
     nulls = tuple(Statistic(kind="nulls", argument=Column(name, kind)) for name, kind in columns.items())
     try:
-        found = engine.read(Reading(table=table, statistics=nulls))
+        found = engine.read_public(Reading(table=table, statistics=nulls))
     except QueryFailed:
         return frozenset()
     counts = found.get((), (0,) * len(nulls))
@@ -258,7 +259,7 @@ def _values(option: str, table: str, column: Column, engine: Engine) -> list[Val
     if column.type is Type.FLOAT:
         raise InvalidParameter(option, f"{table}.{column.name}", "not to be of type float", "Group by bands instead.")
     try:
-        groups = engine.read(Reading(table=table, keys=(column,), statistics=(Statistic(kind="rows"),)))
+        groups = engine.read_public(Reading(table=table, keys=(column,), statistics=(Statistic(kind="rows"),)))
     except QueryFailed:
         hint = "Look at its file; nothing was charged."
         raise InvalidParameter(option, f"{table}.{column.name}", "to be readable", hint) from None

@@ -22,11 +22,13 @@ from discreet.exact import root_above
 from discreet.hint_text import Hint
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.relation_schema import follows_from_id
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.examples import different
@@ -263,16 +265,18 @@ class StreamPlan:
         where = reduce(lambda one, other: call("and", one, other), (where, *known))
         return replace(reading, where=where, keys=(unit, *reading.keys), public_keys=None)
 
-    def counted(self, groups: Groups, may_count: Callable[[Value], bool]) -> tuple[list[int], list[Value]]:
+    @opens
+    def counted(self, sealed: ExactGroups, may_count: Callable[[Value], bool]) -> tuple[list[int], list[Value]]:
         """Returns the numbers of a period, one for each line, and the units that are in them.
 
         Rows were bounded for each unit, however its id is written, and are read by how it is written. Of several
         spellings of one id in a period the first one counts, so that what was bounded stays bounded.
 
         Args:
-            groups: what was read.
+            sealed: what was read.
             may_count: tells of a unit whether it may be counted once more.
         """
+        groups = open_exact(sealed).groups
         if not self.remembers:
             return [groups.get(line, (0,))[0] for line in self.lines], []
         totals = dict.fromkeys(self.lines, 0)

@@ -6,7 +6,7 @@ Everything here follows from the texts, the declarations and what the caller say
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
@@ -18,6 +18,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.execution import Reader, nobodys
 from discreet.measurement.releases.releaser import Releaser
+from discreet.noise import Bits
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Bounding, Groups, Reading
 from discreet.privacy.events import Event
@@ -81,10 +82,14 @@ class LinkedPlan:
 
     def learned(self, engine: Reader, releaser: Releaser) -> LinkedModel:
         """Reads what was paid for, and returns models of it."""
-        coded = self.coded(*(engine.read(reading) for reading in self.readings))
-        learner = LinkedGenerator(self.generator)
-        model: LinkedModel = releaser.model(learner, coded, self.linked, kind=FrameKind.PYARROW)
+        model: LinkedModel = releaser.model(self, [engine.read(reading) for reading in self.readings])
         return model
+
+    def fit(self, groups: Sequence[Groups], bits: Bits) -> LinkedModel:
+        """Fits the generator to what was read of people and of events."""
+        people, of_events = groups
+        coded, learner = self.coded(people, of_events), LinkedGenerator(self.generator)
+        return learner.fit_coded(coded, self.linked, bits=bits, kind=FrameKind.PYARROW)
 
     # ------------------------------------------------------------------------------------------------------ identity
 

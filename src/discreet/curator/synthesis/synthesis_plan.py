@@ -32,6 +32,7 @@ from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.execution import Reader, cut_notes, nobodys
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
+from discreet.noise import Bits
 from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Key, Output, Question, Relation
@@ -154,11 +155,17 @@ class SynthesisPlan:
 
     def learned(self, engine: Reader, releaser: Releaser) -> Model:
         """Reads what was paid for, and returns a model of it."""
-        people = {name: engine.read(self.key_reading(name)) for name in self.selections}
-        coded, texts = self.coded(engine.read(self.reading), people)
-        how = {"rows_per_unit": self.rows_per_unit, "kind": FrameKind.PYARROW, "texts": texts}
-        model: Model = releaser.model(self.generator, coded, self.domain, **how)
+        people = [engine.read(self.key_reading(name)) for name in self.selections]
+        model: Model = releaser.model(self, [engine.read(self.reading), *people])
         return model
+
+    def fit(self, groups: Sequence[Groups], bits: Bits) -> Model:
+        """Fits the generator to what was read: all rows, then the texts of columns whose keys are to be found."""
+        rows, *people = groups
+        coded, texts = self.coded(rows, dict(zip(self.selections, people, strict=True)))
+        return self.generator.fit_coded(
+            coded, self.domain, rows_per_unit=self.rows_per_unit, kind=FrameKind.PYARROW, texts=texts, bits=bits
+        )
 
     # ------------------------------------------------------------------------------------------------------ identity
 

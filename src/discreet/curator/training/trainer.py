@@ -193,9 +193,9 @@ class PaidFit:
         """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
         training = self.training
         charge.require_paid(training.charge)
-        X, y = training.decode(self.engine.read(training.reading))
+        groups = self.engine.read(training.reading)
         with load("discreet.learn.privacy_warnings", "A learner").in_an_account():
-            model = self.releaser.fit(training.learner, X, y)
+            model = self.releaser.fit(training.learner, training, groups)
         if model.event_ != training.event or model.private_ is not self.releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
         text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,14 @@ from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, source_of
-from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
+from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, fetched_table, hardened, paths_of, put
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.fetched import Fetched, FetchedRows, FetchedTable
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import InternalError, InvalidParameter
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
@@ -118,7 +120,7 @@ class DuckDB(Engine):
                 self._open.close()
             self._open = None
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         stored = {
             name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
@@ -129,7 +131,9 @@ class DuckDB(Engine):
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
         readable = {name: (table.source, table.columns) for name, table in named.items()}
-        return self._results(made, readable, lambda cursor: made if chosen is None else translate(chosen(cursor)))
+        return lambda: self._groups(
+            made, readable, lambda cursor: made if chosen is None else translate(chosen(cursor))
+        )
 
     def _access(self, reading: Reading, cursor: duckdb.DuckDBPyConnection) -> Access:
         """How the table of a reading is read best; to be asked within a read, since files may be gone."""
@@ -156,25 +160,27 @@ class DuckDB(Engine):
             self._dense[table, unit] = None not in ends and ends[1] - ends[0] <= _PLACES
         return self._dense[table, unit]
 
-    def _results(
+    def _groups(
         self,
         made: Statement,
         asked: Mapping[str, Readable],
         best: Callable[[duckdb.DuckDBPyConnection], Statement],
-    ) -> Iterator[Any]:
-        """Yields the results of a statement, read by the best one that finds the same."""
+    ) -> GroupColumns:
+        """Returns the groups of a statement, read by the best one that finds the same."""
         cursor = self._cursor()
 
-        def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
+        def read(stopped: threading.Event) -> Fetched:
             with cursor:
                 try:
                     chosen = best(cursor)
-                    return fetched(cursor, asked, chosen.sql, chosen.parameters, stopped)
+                    if chosen.is_long:
+                        return FetchedTable(fetched_table(cursor, asked, chosen.sql, chosen.parameters, stopped))
+                    return FetchedRows(fetched(cursor, asked, chosen.sql, chosen.parameters, stopped))
                 except FATAL:
                     self._forget()
                     raise
 
-        yield from made.results(stoppable(read, cursor.interrupt, deadline=self._deadline))
+        return made.groups(stoppable(read, cursor.interrupt, deadline=self._deadline))
 
     def _forget(self) -> None:
         with self._lock:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -36,6 +36,8 @@ _DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
 _ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
 FATAL = (duckdb.InternalException, duckdb.FatalException)  # after which DuckDB answers nobody
 _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
+
+T = TypeVar("T")
 
 Readable = tuple[Source, Mapping[str, Column]]
 """A source, and its columns that questions see."""
@@ -123,15 +125,39 @@ def fetched(
     parameters: Mapping[str, Any],
     stopped: threading.Event | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Fetches the rows of a statement; where DuckDB fails, those of the same over files that are read with care.
-
-    No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
+    """Fetches the rows of a statement, as `twice` runs it.
 
     Raises:
         TimeoutError: if the event was set before all rows were there.
     """
+    return twice(connection, asked, lambda: _all(connection, sql, parameters, stopped))
+
+
+def fetched_table(
+    connection: duckdb.DuckDBPyConnection,
+    asked: Mapping[str, Readable],
+    sql: str,
+    parameters: Mapping[str, Any],
+    stopped: threading.Event,
+) -> Any:
+    """Fetches the result of a statement as an Arrow table, as `twice` runs it.
+
+    Raises:
+        TimeoutError: if the event was set before the table was there.
+    """
+    table = twice(connection, asked, lambda: connection.sql(sql, params=dict(parameters)).to_arrow_table())
+    if stopped.is_set():
+        raise TimeoutError
+    return table
+
+
+def twice(connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], read: Callable[[], T]) -> T:
+    """Returns what is read; where DuckDB fails, the same over files that are read with care.
+
+    No value of a row makes the second reading fail. The first may have failed for one, so nothing of its cause is kept.
+    """
     try:
-        return _all(connection, sql, parameters, stopped)
+        return read()
     except _OF_RESOURCES:
         raise
     except duckdb.Error:
@@ -139,7 +165,7 @@ def fetched(
     for name, (source, columns) in asked.items():
         if isinstance(source, Parquet):
             take_care(connection, source, columns, name)
-    return _all(connection, sql, parameters, stopped)
+    return read()
 
 
 def _all(

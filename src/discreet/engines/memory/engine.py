@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
@@ -12,6 +12,7 @@ from discreet.engines.memory.relations import gather
 from discreet.engines.row_choice import Salt, normalised, stays
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
@@ -28,7 +29,7 @@ class Memory(Engine):
     >>> engine = Memory()
     >>> engine.register("visits", [{"age": 30}, {"age": None}], {"age": Type.INT})
     >>> engine.read(Reading(table="visits", statistics=(Statistic(kind="rows"),)))
-    {(): (2,)}
+    <exact groups>
     """
 
     def __init__(self) -> None:
@@ -51,12 +52,16 @@ class Memory(Engine):
             raise InvalidParameter("source", type(source).__name__, "to be a sequence of dicts")
         self._rows[name] = [{column: cell(row, column, kind) for column, kind in columns.items()} for row in source]
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
-        if reading.source is None:
-            rows = self._rows[reading.table]
-        else:
-            rows = gather(reading.source, self._rows, self._columns)
-        yield from _answer(reading, rows).items()
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
+        def read() -> GroupColumns:
+            if reading.source is None:
+                rows = self._rows[reading.table]
+            else:
+                rows = gather(reading.source, self._rows, self._columns)
+            width = None if reading.split or reading.spread else len(reading.statistics)
+            return GroupColumns.of(_answer(reading, rows), [key.type for key in reading.keys], width)
+
+        return read
 
 
 def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from discreet import check
@@ -19,9 +19,11 @@ from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_ce
 from discreet.engines.postgres.sessions import Sessions, fetched
 from discreet.engines.postgres.tables import Described, described
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.fetched import FetchedRows
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Call, Expression, Literal, parts_of
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
@@ -124,20 +126,21 @@ class Postgres(Engine):
             raise InvalidParameter("source", type(source).__name__, "to be a table of PostgreSQL", hint)
         return ServerTable.within(self._server, source)
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         stored = {
             name: StoredTable(found.sql, dict(found.columns), self._columns[name])
             for name, found in self._tables.items()
         }
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
-        return self._results(translated(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)])
+        made, looks = translated(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)]
+        return lambda: self._groups(made, looks)
 
     def _look(self, name: str) -> str:
         """A query that fails where a table is locked, gone, or closed to the role, before the question is sent."""
         columns = ", ".join(map(self.dialect.quoted, self._columns[name]))
         return f"SELECT {columns} FROM {self._tables[name].sql} LIMIT 0"
 
-    def _results(self, made: Statement, looks: Sequence[str]) -> Iterator[Any]:
+    def _groups(self, made: Statement, looks: Sequence[str]) -> GroupColumns:
         names = list(dict.fromkeys(_PARAMETER.findall(made.sql)))
         places = {name: f"${place}" for place, name in enumerate(names, start=1)}
         sql = _PARAMETER.sub(lambda found: places[found[1]], made.sql)
@@ -150,7 +153,7 @@ class Postgres(Engine):
                 return fetched(session, sql, values, stopped)
 
             rows = stoppable(read, lambda: session.cancel_safe(timeout=_CANCEL), deadline=self._deadline)
-        yield from made.results(rows)
+        return made.groups(FetchedRows(rows))
 
 
 def _is_certain(extract: Call) -> bool:

@@ -8,7 +8,7 @@ again or twice at once: a read is a function of the rows, and noise is added aft
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,9 +19,11 @@ from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.sources import Column, Described, described, origins_of, source_of
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.fetched import FetchedTable
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import DiscreetError, InvalidParameter
+from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.types import Type
 
@@ -117,7 +119,7 @@ class Spark(Engine):
                 python_functions.register(self._open)
             return self._open
 
-    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+    def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         stored = {
             name: StoredTable(
                 table.view,
@@ -126,22 +128,23 @@ class Spark(Engine):
             )
             for name, table in self._tables.items()
         }
-        return self._results(translated(reading, self.dialect, stored))
+        made = translated(reading, self.dialect, stored)
+        return lambda: self._groups(made)
 
-    def _results(self, made: Statement) -> Iterator[Any]:
+    def _groups(self, made: Statement) -> GroupColumns:
         opened, name = self._session(), session.new_name()
 
-        def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
+        def read(stopped: threading.Event) -> FetchedTable:
             with session.quiet():
                 session.check(opened)
                 session.begin(opened, name)
                 table = opened.sql(made.sql, args=dict(made.parameters) or None).toArrow()
             if stopped.is_set():
                 raise TimeoutError
-            return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            return FetchedTable(table)
 
         stop = partial(session.interrupt, opened, name)
-        yield from made.results(stoppable(read, stop, deadline=self._deadline))
+        return made.groups(stoppable(read, stop, deadline=self._deadline))
 
 
 Result = TypeVar("Result")

@@ -5,19 +5,21 @@ Without a unit column the statement is one aggregation; with one, a strategy of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
 from discreet.engines.sql.dialect import Dialect, Strategy
+from discreet.engines.sql.fetched import Fetched
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
 from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
-from discreet.plan.model.nodes import Expression, Value
+from discreet.exact.integer_columns import combined
+from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Bounding, Only, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
@@ -113,26 +115,42 @@ def _bounded(parts: Parts, bounding: Bounding) -> Bounded | OneSort | GroupSort:
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
 
-Finish = Callable[[tuple[Any, ...]], int]
+Weights = Mapping[int, int]
+"""A statistic as a sum of aggregates, by their places in the result, NULL counting as 0."""
+
+_FEW_GROUPS = 1000
 
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL, its parameters, and how its rows become statistics; those of a split are two lists."""
+    """SQL, its parameters, and how its rows become statistics; those of a split are two lists.
+
+    Args:
+        sql: the text.
+        parameters: what travels beside it.
+        keys: the types of the keys, which come first in the result.
+        finish: how each statistic is made of the columns after them; None for lists.
+        is_long: whether there may be many groups, as far as everybody knows.
+    """
 
     sql: str
     parameters: Mapping[str, Any]
-    keys: int
-    finish: tuple[Finish, ...] | None
+    keys: tuple[Type, ...]
+    finish: tuple[Weights, ...] | None
+    is_long: bool = False
 
-    def results(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]:
-        """Yields keys and statistics, from the database's rows."""
-        for row in rows:
-            numbers = row[self.keys :]
-            if self.finish is None:
-                yield row[: self.keys], tuple(chain.from_iterable(numbers))
-            else:
-                yield row[: self.keys], tuple(finish(numbers) for finish in self.finish)
+    def groups(self, fetched: Fetched) -> GroupColumns:
+        """Returns keys and statistics, from what the database handed over."""
+        keys, start = tuple(fetched.keys(place, kind) for place, kind in enumerate(self.keys)), len(self.keys)
+        if self.finish is None:
+            return GroupColumns(fetched.length, keys, cells=fetched.lists(start))
+        places = sorted({place for weights in self.finish for place in weights})
+        columns = {place: fetched.integers(start + place) for place in places}
+        statistics = (
+            combined([columns[place] for place in weights], list(weights.values()), fetched.length)
+            for weights in self.finish
+        )
+        return GroupColumns(fetched.length, keys, tuple(statistics))
 
 
 @dataclass
@@ -182,10 +200,10 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
     """Prints a reading that has been checked; `likely` is what `join_bounds.heavy` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
-        return Statement(sql=sql, parameters=_named(printer, sql), keys=len(reading.keys), finish=None)
+        return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=None)
     if reading.spread is not None:
         sql = spread_sql(reading, reading.spread, printer)
-        return Statement(sql=sql, parameters=_named(printer, sql), keys=len(reading.keys), finish=None)
+        return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=None)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()
@@ -202,7 +220,12 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         heavy=likely,
     )
     sql = _by_row(parts) if reading.bounding is None else _bounded(parts, reading.bounding).sql()
-    return Statement(sql=sql, parameters=_named(printer, sql), keys=len(keys), finish=finish)
+    many = bool(keys) and (reading.public_keys is None or len(reading.public_keys) > _FEW_GROUPS)
+    return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=finish, is_long=many)
+
+
+def _kinds(reading: Reading) -> tuple[Type, ...]:
+    return tuple(key.type for key in reading.keys)
 
 
 def _named(printer: Printer, sql: str) -> dict[str, Any]:
@@ -211,11 +234,10 @@ def _named(printer: Printer, sql: str) -> dict[str, Any]:
     return {name: value for name, value in printer.parameters.items() if name in names}
 
 
-def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Weights:
     times = statistic.times
     if statistic.kind in ("rows", "units"):
-        place = 0 if statistic.kind == "rows" else 1
-        return lambda numbers: times * int(numbers[place])
+        return {0 if statistic.kind == "rows" else 1: times}
     if statistic.factor is not None:
         return _product(printer, columns, statistic)
     if statistic.kind in ("sum", "distinct_sum"):
@@ -225,8 +247,8 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
     argument = _argument(printer, statistic)[1]
     values = columns.count(argument, argument)
     if statistic.kind == "values":
-        return lambda numbers: times * int(numbers[values])
-    return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
+        return {values: times}
+    return {0: times, values: -times}
 
 
 def _summed_values(printer: Printer, statistics: Iterable[Statistic]) -> dict[Term, Term]:
@@ -247,32 +269,32 @@ def _term(printer: Printer, statistic: Statistic) -> Term:
     return grid_steps(printer, statistic, term, argument.type)
 
 
-def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Weights:
     times, shift, term = statistic.times, statistic.shift, _term(printer, statistic)
     is_distinct = statistic.kind == "distinct_sum"
     total = columns.add("distinct_sum" if is_distinct else "sum", term)
     if shift == 0:
-        return lambda numbers: times * int(numbers[total] or 0)
+        return {total: times}
     count = columns.add("distinct", term) if is_distinct else columns.count(_argument(printer, statistic)[1], term)
-    return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
+    return {total: times, count: -shift * times}
 
 
-def _product(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+def _product(printer: Printer, columns: _Columns, statistic: Statistic) -> Weights:
     """Terms counted from their shifts and multiplied: `validation` proves that 64 bits hold the product."""
     text = " * ".join(f"({{{i}}} - ({part.shift}))" for i, part in enumerate(statistic.terms))
     product = printer.name(printer.fill(text, *(_term(printer, part) for part in statistic.terms)))
     total, count = columns.add("sum", product), columns.add("values", product)
     times, less = statistic.times, statistic.less
-    return lambda numbers: times * (int(numbers[total] or 0) - less * int(numbers[count]))
+    return {total: times, count: -less * times}
 
 
-def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Weights:
     """Texts are told apart, and put in order, by their code points."""
     (argument, term), times = _argument(printer, statistic), statistic.times
     if argument.type is Type.TEXT:
         term = printer.name(printer.fill(printer.dialect.by_code_points, term))
     place = columns.add("distinct", term)
-    return lambda numbers: times * int(numbers[place])
+    return {place: times}
 
 
 def _by_row(parts: Parts) -> str:

@@ -15,7 +15,7 @@ from discreet.measurement.aggregates import estimators, needs
 from discreet.measurement.intervals.estimators import Estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import Measure, grains_of
 from discreet.measurement.releases.draws import Draws, Wanted
 from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
 from discreet.measurement.selection import Selection
@@ -105,7 +105,7 @@ def draft_of(
     law, share = budget
     measures = tuple(Measure.of(law, form, contribution, share) for form in layout.forms)
     scales = tuple(scale for measure in measures for scale in measure.scales)
-    grains = [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+    grains = grains_of(measures)
     place, made = len(scales), []
     for each in wanted:
         made.append(each.drawn(contribution, budget, place))

@@ -7,7 +7,7 @@ would refuse for what it is must not be paid for: that is checked before the cha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -15,18 +15,19 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, note_on_shown_groups, same_values, worked
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.additive import Integers, grains_of
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.selection import Weighted
-from discreet.plan.analysis.group_keys import in_order, rest_of
+from discreet.measurement.selection import Optimal, Threshold, Weighted, release_shown
+from discreet.plan.analysis.group_keys import rest_of
 from discreet.plan.model.nodes import Column, Expression, Output, Relation, Value, columns, grouping, is_grouping
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
@@ -50,8 +51,8 @@ _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 class Reader(Protocol):
     """All that a program needs of an engine."""
 
-    def read(self, reading: Reading) -> Groups:
-        """Returns exact integers for each group."""
+    def read(self, reading: Reading) -> ExactGroups:
+        """Returns exact integers for each group, sealed."""
 
 
 class Released:
@@ -200,22 +201,24 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
     if isinstance(program.selection, Weighted):
         return _weighed(program, program.selection, engine, releaser)
-    groups = engine.read(program.reading) if program.reading.statistics else {}
-    keys = program.reading.public_keys
-    shown: Sequence[Key] = keys if keys is not None else in_order(groups) if program.question.keys else [()]
-    exact = _aligned(groups, shown, len(program.reading.statistics))
-    noisy = _noisy(program, exact, releaser)
-    if program.selection is not None:
-        kept = np.flatnonzero(program.selection.kept(noisy, exact, releaser)).tolist()
-        shown, noisy = [shown[i] for i in kept], noisy[kept]
-        if program.contribution.gathers and program.question.rest is not None:
-            hidden = np.delete(exact, kept, axis=0)
-            together = np.array([[sum(column) for column in hidden.T]], dtype=object)
-            shown.append((program.question.rest.value,) * len(program.question.keys))
-            whole = replace(program, measures=tuple(measure.uncut for measure in program.measures))
-            noisy = np.concatenate([noisy, _noisy(whole, together, releaser)], axis=0)
+    shown, noisy = _measured(program, engine, releaser)
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
+
+
+def _measured(program: Program, engine: Reader, releaser: Releaser) -> tuple[Sequence[Key], Integers]:
+    """The groups that may be shown, and their noisy statistics."""
+    keys = program.reading.public_keys if program.question.keys else ((),)
+    selection = program.selection
+    groups = engine.read(program.reading) if program.reading.statistics else ExactGroups.nothing()
+    if keys is not None:
+        exact = groups.aligned(keys).rounded(grains_of(program.measures))
+        return keys, releaser.statistics(program.measures, exact)
+    if not isinstance(selection, Threshold | Optimal):
+        raise InternalError("Private groups are shown by a selection alone.")
+    rest = program.question.rest if program.contribution.gathers else None
+    other = None if rest is None else (rest.value,) * len(program.question.keys)
+    return release_shown(selection, groups.in_order(), program.measures, releaser, other=other)
 
 
 def _weighed(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
@@ -250,36 +253,15 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
 
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
     """Noise for every grouping that has some, on sums of the groups by all keys."""
-    groups, keys = engine.read(program.reading), program.reading.public_keys or ((),)
-    exact = _aligned(groups, keys, len(program.reading.statistics))
-    cells = _apart(program, exact, lambda measure, part: measure.rounded(part)).reshape([*tables.cube.sizes, -1])
+    sizes, grains = tables.cube.sizes, grains_of(program.measures)
+    cells = engine.read(program.reading).aligned(program.reading.public_keys or ((),)).rounded(grains)
     made = []
     for one, places in zip(program.groupings, tables.cube.sets, strict=True):
-        axes = tuple(axis for axis in range(len(tables.cube.sizes)) if axis not in places)
-        sums = (cells.sum(axis=axes) if axes else cells).reshape(tables.cube.count(places), -1)
-        noisy = _apart(one, sums, releaser.noise) if one.measures else np.zeros_like(sums)
-        made.append(Released(one, one.reading.public_keys or ((),), noisy))
+        sums = cells.summed(sizes, [axis for axis in range(len(sizes)) if axis not in places])
+        keys = one.reading.public_keys or ((),)
+        nothing = np.zeros((len(keys), len(grains)), dtype=object)
+        made.append(Released(one, keys, releaser.statistics(one.measures, sums) if one.measures else nothing))
     return made
-
-
-def _aligned(groups: Groups, keys: Sequence[Key], width: int) -> Integers:
-    """The statistics of these groups, in their order; zeros where no row was read."""
-    nothing = (0,) * width
-    return np.array([groups.get(key, nothing) for key in keys], dtype=object).reshape(len(keys), width)
-
-
-def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
-    return _apart(program, exact, lambda measure, part: releaser.noise(measure, measure.rounded(part)))
-
-
-def _apart(program: Program, exact: Integers, made: Callable[[Measure, Integers], Integers]) -> Integers:
-    """What is made of the statistics of each measure, side by side."""
-    parts, start = [], 0
-    for measure in program.measures:
-        stop = start + len(measure.form.statistics)
-        parts.append(made(measure, exact[:, start:stop]))
-        start = stop
-    return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)
 
 
 # ------------------------------------------------------------------------------------------------------- in sentences

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
+from discreet.exact.integer_columns import Column, Int64sOrObjects, combined, objects
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.laplace import calibrated
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
@@ -177,23 +178,28 @@ class Measure:
         """Returns the same with noise that reaches any distance, for groups that are shown in any case."""
         return replace(self, cuts=()) if self.cuts else self
 
-    def rounded(self, exact: Integers) -> Integers:
-        """Returns what meets the noise: totals on the grid that the form says, one row for each group."""
-        if not any(self.form.grains):
-            return exact
-        columns = [(exact[:, i] + (1 << grain >> 1)) >> grain for i, grain in enumerate(self.form.grains)]
-        return np.stack(columns, axis=1)
+    def release(self, exact: Sequence[Column], groups: int, bits: Bits) -> Integers:
+        """Adds fresh noise to exact integers; returns a row for each group and a column for each statistic.
 
-    def release(self, exact: Integers, bits: Bits) -> Integers:
-        """Adds fresh noise to exact integers, one row for each group and one column for each statistic."""
-        groups, cuts = exact.shape[0], dict(self.cuts)
-        columns = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
-        return np.asarray(exact + np.stack(columns, axis=1), dtype=object)
+        Args:
+            exact: a column for each statistic of the form, rounded as its grains say.
+            groups: how many there are.
+            bits: the source of randomness.
+        """
+        cuts = dict(self.cuts)
+        noise = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
+        sums = [objects(combined(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
+        return np.stack(sums, axis=1)
 
 
-def _noise(law: Law, scale: Fraction, cut: int | None, size: int, bits: Bits) -> Integers:
+def grains_of(measures: Sequence[Measure]) -> list[int]:
+    """Returns what each statistic is rounded to before it meets its noise, as a power of two."""
+    return [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+
+
+def _noise(law: Law, scale: Fraction, cut: int | None, size: int, bits: Bits) -> Int64sOrObjects:
     if cut is not None:
-        return truncated_laplace(scale, cut, size, bits=bits).astype(object)
+        return truncated_laplace(scale, cut, size, bits=bits)
     if law == "laplace":
-        return discrete_laplace(scale, size, bits=bits).astype(object)
-    return discrete_gaussian(scale, size, bits=bits).astype(object)
+        return discrete_laplace(scale, size, bits=bits)
+    return discrete_gaussian(scale, size, bits=bits)

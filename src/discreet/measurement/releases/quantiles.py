@@ -12,8 +12,10 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.grids import CLIPPED, Steps
 from discreet.measurement.releases.needs import Need, Rank
+from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.mechanisms.base import CONFIDENCE, Law
@@ -28,7 +30,7 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import events
 
-Read = Callable[[Reading], Groups]
+Read = Callable[[Reading], ExactGroups]
 """How an engine is read."""
 
 MOST_POINTS = 4096
@@ -176,6 +178,7 @@ class RankDraws:
         return points
 
 
+@opens
 def _of_argument(
     reading: Reading, draws: list[RankDraw], shown: Sequence[Key], read: Read, releaser: Releaser
 ) -> Integers:
@@ -185,9 +188,10 @@ def _of_argument(
         raise InternalError("Quantiles need a split.")
 
     def look(places: Sequence[Span]) -> Groups:
-        return read(replace(reading, split=replace(split, shift=0, only=Only(split.shift, tuple(places)))))
+        closely = replace(split, shift=0, only=Only(split.shift, tuple(places)))
+        return open_exact(read(replace(reading, split=closely))).groups
 
-    coarse, last = read(reading), split.high - split.low
+    coarse, last = open_exact(read(reading)).groups, split.high - split.low
     blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
     points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
     values = _points(draws, points, look, releaser)

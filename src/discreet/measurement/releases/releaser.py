@@ -11,13 +11,16 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.exact.integer_columns import in_words_or_objects
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.candidates import CandidateDraw
+from discreet.measurement.releases.exact_groups import ExactGroups
+from discreet.measurement.releases.open_exact import open_exact, opens
 from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_draw import divide, draw
 from discreet.mechanisms.quantile_tree import QuantileTree
@@ -40,33 +43,60 @@ class Releaser:
         bits.ready()  # a broken source is refused now, not after a charge
         self.bits = bits
 
-    def noise(self, measure: Measure, exact: Integers) -> Integers:
-        """Adds noise to statistics, a row for each group."""
-        return measure.release(exact, self.bits)
+    def statistics(self, measures: Sequence[Measure], exact: ExactGroups) -> Integers:
+        """Adds noise to the statistics of all measures, a row for each group.
 
-    def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        Args:
+            measures: what each statistic meets, in the order of the statistics.
+            exact: rounded as the measures say, of groups that everybody knows. `measurement.selection` alone passes
+                private groups, and shows a few of them.
+        """
+        parts, start = [], 0
+        for measure in measures:
+            stop = start + len(measure.form.statistics)
+            parts.append(self.noise(measure, exact.measured(start, stop)))
+            start = stop
+        return np.concatenate(parts, axis=1) if parts else np.empty((open_exact(exact).length, 0), dtype=object)
+
+    @opens
+    def noise(self, measure: Measure, exact: ExactGroups) -> Integers:
+        """Adds noise to statistics that are rounded as a measure says, a row for each group."""
+        content = open_exact(exact)
+        return measure.release(content.statistics, content.length, self.bits)
+
+    @opens
+    def select(self, selection: PartitionSelection, people: ExactGroups) -> NDArray[np.bool_]:
         """Selects the groups that are shown, given how many people each has."""
-        return selection.select(people, bits=self.bits)
+        return selection.select(_only_column(people), bits=self.bits)
 
-    def weigh(self, selection: WeightedSelection, turn: int, weights: NDArray[np.int64]) -> NDArray[np.bool_]:
+    @opens
+    def weigh(self, selection: WeightedSelection, turn: int, weights: ExactGroups) -> NDArray[np.bool_]:
         """Selects the groups that a round shows, given the weight of each."""
-        return selection.select(turn, weights, bits=self.bits)
+        return selection.select(turn, _only_column(weights), bits=self.bits)
 
+    @opens
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
     ) -> dict[Key, list[int]]:
         """Draws, in each group, a point for each pick."""
         return draw(groups, picks, look, self.bits, beside=beside)
 
+    @opens
     def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
         """Draws, in each group, the places of several quantiles together."""
         return divide(groups, tree, look, self.bits)
 
-    def candidates(self, draw: CandidateDraw, groups: Groups, keys: Sequence[Key]) -> list[int]:
+    @opens
+    def candidates(self, draw: CandidateDraw, groups: ExactGroups, keys: Sequence[Key]) -> list[int]:
         """Draws one candidate for each of these groups."""
-        return draw.release(groups, keys, self.bits)
+        return draw.release(open_exact(groups).groups, keys, self.bits)
 
-    def fit(self, learner: Any, X: Any, y: NDArray[Any] | None) -> Any:
+    @opens
+    def fit(self, learner: Any, decoder: RowDecoder, groups: ExactGroups) -> Any:
+        """Fits a learner to the rows that were read, as a decoder makes them from groups."""
+        return self.fit_rows(learner, *decoder.decode(open_exact(groups).groups))
+
+    def fit_rows(self, learner: Any, X: Any, y: NDArray[Any] | None) -> Any:
         """Fits a learner to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
 
         What it warns of can depend on rows, so nobody is warned.
@@ -77,15 +107,28 @@ class Releaser:
             warnings.simplefilter("ignore")
             return learner.fit(X) if y is None else learner.fit(X, y)
 
-    def model(self, generator: Any, rows: Any, domain: Any, **how: Any) -> Any:
-        """Has a generator of synthetic tables measure exact rows with the releaser's bits; nobody is warned, as above.
-
-        Args:
-            generator: of `discreet.synthetic`.
-            rows: codes, within the limit of each unit.
-            domain: whose codes they are.
-            how: the limit, and the kind of frames, as `fit_coded` takes them.
-        """
+    @opens
+    def model(self, modeller: RowModeller, groups: Sequence[ExactGroups]) -> Any:
+        """Has synthetic tables measured in the rows that were read, with the releaser's bits; nobody is warned."""
         with _QUIET, warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return generator.fit_coded(rows, domain, bits=self.bits, **how)
+            return modeller.fit([open_exact(each).groups for each in groups], self.bits)
+
+
+class RowDecoder(Protocol):
+    """Makes a learner's rows from groups: a function of public facts."""
+
+    def decode(self, groups: Groups) -> tuple[Any, NDArray[Any] | None]:
+        """Returns features and target."""
+
+
+class RowModeller(Protocol):
+    """Has a generator measure rows that it makes from groups."""
+
+    def fit(self, groups: Sequence[Groups], bits: Bits) -> Any:
+        """Returns the model."""
+
+
+def _only_column(groups: ExactGroups) -> NDArray[np.int64]:
+    (column,) = open_exact(groups).statistics
+    return np.asarray(in_words_or_objects(column), dtype=np.int64)
