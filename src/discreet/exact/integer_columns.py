@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64s = NDArray[np.int64]
-Int64sOrObjects = NDArray[np.int64] | NDArray[np.object_]
+Int64sOrObjects = NDArray[np.int64 | np.object_]
 
 _WORD, _HALF = 1 << 64, 1 << 32
 _LOW_HALF = np.uint64(_HALF - 1)
@@ -77,7 +77,7 @@ class WideColumn:
         return (max(-int(self.high.min()), int(self.high.max())) + 1) << 64 if len(self) else 0
 
 
-Column = NDArray[np.int64] | NDArray[np.object_] | WideColumn
+Column = Int64sOrObjects | WideColumn
 
 
 def column_of(values: Iterable[int]) -> Column:
@@ -156,9 +156,9 @@ def rounded(column: Column, bits: int) -> Int64sOrObjects:
         if bits < 64 and small.largest + half <= _WIDE:
             return in_words_or_objects((small + WideColumn.extended(np.array([half], dtype=np.int64))) >> bits)
         small = objects(small)
-    if small.dtype != object and (bits > 62 or largest(small) + half > _TOP):
-        small = small.astype(object)
-    return (small + half) >> bits
+    moved: Any = small.astype(object) if bits > 62 or largest(small) + half > _TOP else small
+    found: Int64sOrObjects = (moved + half) >> bits
+    return found
 
 
 def added_up(column: Column) -> int:
@@ -173,7 +173,8 @@ def added_up(column: Column) -> int:
         return sum(column.tolist())
     if len(column) * largest(column) <= _SAFE:
         return int(column.sum())
-    return (int((column >> 32).sum()) << 32) + int((column & np.int64(_HALF - 1)).sum())
+    words = column.astype(np.int64)
+    return (int((words >> 32).sum()) << 32) + int((words & np.int64(_HALF - 1)).sum())
 
 
 def scattered(column: Column, places: NDArray[np.intp], length: int) -> Column:

@@ -261,6 +261,9 @@ def _alike(values: Any) -> Any:
     """Numbers of one kind: floats as soon as one is a float or does not fit into 64 bits. Arrays are as they are."""
     if isinstance(values, np.ndarray):
         return values
+    kinds = set(map(type, values))
+    if not kinds & {int, float} or (kinds == {int} and min(values) >= -_LARGEST and max(values) <= _LARGEST):
+        return list(values)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if all(isinstance(value, int) and abs(value) <= _LARGEST for value in numbers):
         return list(values)
@@ -338,7 +341,7 @@ class Adjusted(Released):
     """
 
     def __init__(self, raw: Released, *, consistent: bool, nonnegative: bool) -> None:
-        super().__init__(raw.program, raw.keys, raw.noisy, raw.beside)
+        super().__init__(raw.program, raw.key_rows, raw.noisy, raw.beside)
         self._raw, self._nonnegative = raw, nonnegative
         apart = raw.program.question.sets and raw.program.tables is None
         self._fit = _fitting(raw) if consistent and apart else None

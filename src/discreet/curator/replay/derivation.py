@@ -34,12 +34,13 @@ from discreet.exact import float_above, float_below
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.intervals.estimators import Estimator, Ratio, summed
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.program.execution import Key, Released
+from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
 from discreet.plan.analysis.group_keys import in_order, rest_of
 from discreet.plan.canonical import read_back, replay_order
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.group_columns import Key
 from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Literal, Question, Value, fits, substitute
 from discreet.plan.model.nodes import Key as NamedKey
 from discreet.plan.model.schema import TableSchema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -12,16 +13,26 @@ import numpy as np
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import Rebuild, SettledProgram
 from discreet.dataclass import dataclass
+from discreet.exact.integer_columns import column_of, in_words_or_objects
 from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
+from discreet.measurement.releases.additive import Integers
 from discreet.mechanisms.base import Law
+from discreet.plan.model.group_columns import KeyRows
 from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
 
-BODY = 1
-"""The edition of the body: columns of keys and of noisy statistics, of the release itself and of those beside it."""
+LISTS, WORDS = 1, 2
+"""Editions of the body: columns of keys and of noisy statistics, of the release itself and of those beside it.
+
+Each column is a list; of long releases, columns of whole numbers are words of 64 bits in base 64.
+"""
+
+_LONG = 1000
+
+Written = Sequence[Any] | Mapping[str, str]
 
 _FORMER = ("keys", "noisy", "blocks")  # what an answer in one line, as all once were, has beside its header
 
@@ -50,9 +61,9 @@ def pack(
         "delta": str(terms.delta),
         "limits": [program.contribution.limits.groups, program.contribution.limits.rows],
         "event": events.to_json(program.event),
-        "groups": len(released.keys),
+        "groups": released.key_rows.length,
         "variances": [str(variance) for variance in _variances(program)],
-        "body": BODY,
+        "body": WORDS if max(one.key_rows.length for one in (released, *released.beside)) >= _LONG else LISTS,
     }
     blocks = {"blocks": [_block(one) for one in released.beside]} if released.beside else {}
     return with_body(header, _block(released) | blocks)
@@ -66,14 +77,25 @@ def _variances(program: Program) -> list[Fraction]:
 
 def _block(released: Released) -> dict[str, Any]:
     return {
-        "count": len(released.keys),
-        "columns": [_written_column(column) for column in zip(*released.keys, strict=True)],
-        "noisy": [[int(value) for value in column] for column in released.noisy.T.tolist()],
+        "count": released.key_rows.length,
+        "columns": [_written_column(column) for column in released.key_rows.columns],
+        "noisy": [_written_numbers(column) for column in released.noisy.T],
     }
 
 
-def _written_column(values: Sequence[Any]) -> Sequence[Any]:
-    return [_written(value) for value in values] if {dt.date, dt.datetime} & set(map(type, values)) else values
+def _written_column(values: Sequence[Any]) -> Written:
+    """A column of keys; whole numbers of a long one have 64 bits, as all keys of theirs."""
+    kinds = set(map(type, values))
+    if kinds == {int} and len(values) >= _LONG:
+        return _written_numbers(np.array(values, dtype=np.int64))
+    return [_written(value) for value in values] if {dt.date, dt.datetime} & kinds else values
+
+
+def _written_numbers(column: Integers) -> Written:
+    """A column of integers: of a long one the words, if 64 bits hold them all."""
+    if column.dtype == np.int64 and len(column) >= _LONG:
+        return {"int64": base64.b64encode(column.astype("<i8").tobytes()).decode()}
+    return [int(value) for value in column.tolist()]
 
 
 def header_of(payload: bytes | str) -> Mapping[str, Any]:
@@ -101,7 +123,11 @@ def rebuilt(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Pr
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
     """
-    if edition_of(fields) is None or fields["private"] is not private or fields.get("body", BODY) != BODY:
+    if (
+        edition_of(fields) is None
+        or fields["private"] is not private
+        or fields.get("body", LISTS) not in (LISTS, WORDS)
+    ):
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     return program if events.to_json(program.event) == fields["event"] else None
@@ -117,15 +143,25 @@ def open_body(payload: bytes | str, program: Program) -> Released:
 def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Released] = ()) -> Released:
     """A release from columns; from rows, where it is in one line."""
     if "columns" in fields:
-        keys = list(zip(*map(_read_column, fields["columns"]), strict=True)) or [()] * fields["count"]
-        noisy = np.array(fields["noisy"], dtype=object).reshape(program.width, len(keys)).T
+        length = fields["count"]
+        keys = KeyRows.of_columns([_read_column(column) for column in fields["columns"]], length)
+        columns = [_read_numbers(column) for column in fields["noisy"]]
+        noisy: Integers = np.array(columns).reshape(program.width, length).T
     else:
-        keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
-        noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), program.width)
+        keys = KeyRows.of([tuple(_read(value) for value in key) for key in fields["keys"]])
+        noisy = np.array(fields["noisy"], dtype=object).reshape(keys.length, program.width)
     return Released(program, keys, noisy, beside)
 
 
-def _read_column(values: Sequence[Any]) -> Sequence[Any]:
+def _read_numbers(column: Written) -> Integers:
+    if isinstance(column, Mapping):
+        return np.frombuffer(base64.b64decode(column["int64"]), dtype="<i8").astype(np.int64)
+    return in_words_or_objects(column_of(column))
+
+
+def _read_column(values: Written) -> Sequence[Any]:
+    if isinstance(values, Mapping):
+        return list(_read_numbers(values).tolist())
     return [_read(value) for value in values] if dict in set(map(type, values)) else values
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact.integer_columns import Column, WideColumn, column_of, concatenated, narrowed, objects
-from discreet.lazy import pa, pc
+from discreet.lazy import pa
 from discreet.plan.model.group_columns import KeyColumn, key_column
 from discreet.plan.model.types import Type
 
@@ -80,17 +80,22 @@ Fetched = FetchedRows | FetchedTable
 
 def _integers(chunk: Any) -> Column:
     """Integers of 64 bits or fewer, or the two words of decimals of 38 digits without decimals."""
-    if pa.types.is_integer(chunk.type):
-        return np.asarray(pc.fill_null(chunk, 0).cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+    if pa.types.is_integer(chunk.type) and (chunk.type.bit_width < 64 or chunk.type == pa.int64()):
+        held = np.frombuffer(chunk.buffers()[1], dtype=chunk.type.to_pandas_dtype())
+        return _known(chunk, held[chunk.offset : chunk.offset + len(chunk)].astype(np.int64))
     if not (pa.types.is_decimal128(chunk.type) and chunk.type.scale == 0):
         return column_of([int(value or 0) for value in chunk.to_pylist()])
     words = np.frombuffer(chunk.buffers()[1], dtype=np.uint64)
     pairs = words[2 * chunk.offset : 2 * (chunk.offset + len(chunk))].reshape(-1, 2)
-    low, high = pairs[:, 0].copy(), pairs[:, 1].copy().view(np.int64)
+    low, high = (_known(chunk, pairs[:, place].copy().view(np.int64)) for place in (0, 1))
+    return narrowed(WideColumn(high, low.view(np.uint64)))
+
+
+def _known(chunk: Any, words: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The words of what is not NULL, 0 for the rest."""
     if chunk.null_count:
-        absent: NDArray[np.bool_] = chunk.is_null().to_numpy(zero_copy_only=False)
-        low[absent], high[absent] = 0, 0
-    return narrowed(WideColumn(high, low))
+        words[chunk.is_null().to_numpy(zero_copy_only=False)] = 0
+    return words
 
 
 def _values(column: Any) -> list[Any]:

@@ -31,7 +31,7 @@ class Mode(Estimator):
     def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Value]:
         """Returns the candidate of each row."""
         del noise, outside
-        return [self.draw.candidates.values[row[self.draw.place]] for row in rows]
+        return [self.draw.candidates.values[row[self.draw.place]] for row in rows.tolist()]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class Quantile(Estimator):
     def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy | NoisyTime]:
         """Returns the point of each row, with its interval."""
         del noise
-        return [self._noisy(row, outside) for row in rows]
+        return [self._noisy(row, outside) for row in rows.tolist()]
 
     def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy | NoisyTime:
         draw, steps = self.draw, self.draw.steps

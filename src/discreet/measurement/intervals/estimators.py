@@ -288,7 +288,8 @@ def _exact(linear: Linear, rows: Integers) -> list[Fraction]:
 
 def _whole_totals(linear: Linear, rows: Integers, reach: Fraction) -> Sequence[Noisy]:
     """The nearest whole number and those within reach; at a low confidence there may be none of them."""
-    n, denominator = linear.numerators(rows)
+    numerators, denominator = linear.numerators(rows)
+    n: Any = numerators
     far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here
     if far > _FAR or denominator > _FAR:
         n = n.astype(object)

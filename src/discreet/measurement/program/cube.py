@@ -226,7 +226,7 @@ class FittedTables:
         """
         cube, width = self.cube, len(self.rounded)
         shaped = [
-            table.reshape([*(cube.sizes[key] for key in one), width])
+            table.astype(object).reshape([*(cube.sizes[key] for key in one), width])
             for one, table in zip(cube.sets, noisy, strict=True)
         ]
         finest = np.zeros([*cube.sizes, width], dtype=object)

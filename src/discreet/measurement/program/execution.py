@@ -26,7 +26,8 @@ from discreet.measurement.releases.grids import CLIPPED
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Optimal, Threshold, Weighted, release_shown
 from discreet.plan.analysis.group_keys import rest_of
-from discreet.plan.model.nodes import Column, Expression, Output, Relation, Value, columns, grouping, is_grouping
+from discreet.plan.model.group_columns import Key, KeyRows
+from discreet.plan.model.nodes import Column, Expression, Output, Relation, columns, grouping, is_grouping
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import cuts
 from discreet.plan.model.schema import TableSchema
@@ -34,8 +35,6 @@ from discreet.plan.model.types import Type
 from discreet.plan.post.columns import Columns
 from discreet.plan.post.outputs import Cell, Noisy, finish
 from discreet.plan.validation import check_reading
-
-Key = tuple[Value, ...]
 
 TOTAL = "(all)"
 """How a key is printed that a grouping leaves out."""
@@ -77,15 +76,22 @@ class Released:
     [('A', 151), ('B', 150)]
     """
 
-    def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()) -> None:
-        self.program, self.keys, self.noisy, self.beside = program, tuple(keys), noisy, tuple(beside)
+    def __init__(
+        self, program: Program, keys: Sequence[Key] | KeyRows, noisy: Integers, beside: Sequence[Released] = ()
+    ) -> None:
+        self.program, self.key_rows, self.noisy, self.beside = program, KeyRows.of(keys), noisy, tuple(beside)
         self._fitted: tuple[Integers, list[Integers]] | None = None
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Returns the keys of the groups."""
+        return self.key_rows.tuples
 
     @property
     def unsalted(self) -> Released:
         """Returns the same, to go out with an answer."""
         beside = [one.unsalted for one in self.beside]
-        return Released(self.program.unsalted, self.keys, self.noisy, beside)
+        return Released(self.program.unsalted, self.key_rows, self.noisy, beside)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -108,9 +114,9 @@ class Released:
 
     def groups(self, outside: Fraction) -> Columns[Cell]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
-        labels = self.program.question.labels
-        keys = zip(*self.keys, strict=True) if self.keys else ((),) * len(labels)
-        return Columns({**dict(zip(labels, keys, strict=True)), **self._finished(outside)}, len(self.keys))
+        labels, length = self.program.question.labels, self.key_rows.length
+        keys = self.key_rows.columns if length else [()] * len(labels)
+        return Columns({**dict(zip(labels, keys, strict=True)), **self._finished(outside)}, length)
 
     def totals(self, confidence: Fraction) -> list[frozenset[str]]:
         """Returns for each row of the answer the columns of keys that its grouping leaves out; nothing after steps."""
@@ -226,7 +232,7 @@ def _weighed(program: Program, selection: Weighted, engine: Reader, releaser: Re
     found = selection.find(program.reading, engine.read, releaser)
     reading = replace(program.reading, public_keys=tuple(found))
     released = run(replace(program, reading=reading, selection=None), engine, releaser)
-    return Released(program, released.keys, released.noisy)
+    return Released(program, released.key_rows, released.noisy)
 
 
 def _beside(program: Program, engine: Reader, releaser: Releaser) -> Released:
@@ -235,9 +241,9 @@ def _beside(program: Program, engine: Reader, releaser: Releaser) -> Released:
     for place, part in enumerate((replace(program, beside=(), alike=()), *program.beside)):
         first = program.alike[place] if program.alike else place
         same = first != place
-        made.append(Released(part, made[first].keys, made[first].noisy) if same else run(part, engine, releaser))
+        made.append(Released(part, made[first].key_rows, made[first].noisy) if same else run(part, engine, releaser))
     main, *others = made
-    return Released(program, main.keys, main.noisy, others)
+    return Released(program, main.key_rows, main.noisy, others)
 
 
 def _together(program: Program, parts: Sequence[Released]) -> Released:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
-from discreet.exact.integer_columns import Column, Int64sOrObjects, combined, objects
+from discreet.exact.integer_columns import Column, Int64sOrObjects, combined, in_words_or_objects
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.laplace import calibrated
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
@@ -22,8 +22,8 @@ from discreet.plan.analysis.stability import Contribution, Corner
 from discreet.plan.model.readings import Statistic
 from discreet.privacy import events
 
-Integers = NDArray[np.object_]
-"""Python's integers, a row for each group and a column for each statistic."""
+Integers = NDArray[np.int64 | np.object_]
+"""A row for each group and a column for each statistic; Python's integers where 64 bits do not hold all."""
 
 _MOST = 1 << 60  # in 64 bits there is room for three more factors of two
 
@@ -62,7 +62,7 @@ class Linear:
 
     def value(self, statistics: Sequence[int]) -> Fraction:
         """Returns the sum for these statistics, exactly."""
-        return sum((weight * statistics[place] for place, weight in self.weights), Fraction(0))
+        return sum((weight * int(statistics[place]) for place, weight in self.weights), Fraction(0))
 
     def values(self, rows: Integers) -> tuple[list[int], int]:
         """Numerators for many rows of statistics, and their common denominator."""
@@ -86,10 +86,10 @@ def _in_64_bits(columns: Sequence[Integers], weights: Sequence[int]) -> list[NDA
 
     Statistics that were fitted to each other may be fractions, which stay what they are.
     """
-    if any(set(map(type, column.tolist())) - {int} for column in columns):
+    if any(column.dtype == object and set(map(type, column.tolist())) - {int} for column in columns):
         return None
     try:
-        small = [column.astype(np.int64) for column in columns]  # raises where one does not fit
+        small = [column.astype(np.int64, copy=False) for column in columns]  # raises where one does not fit
     except OverflowError:
         return None
     most = sum(abs(w) * max(-int(c.min()), int(c.max())) for w, c in zip(weights, small, strict=True) if len(c))
@@ -188,8 +188,8 @@ class Measure:
         """
         cuts = dict(self.cuts)
         noise = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
-        sums = [objects(combined(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
-        return np.stack(sums, axis=1)
+        sums = [in_words_or_objects(combined(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
+        return np.stack(sums).T  # of objects as soon as one column is
 
 
 def grains_of(measures: Sequence[Measure]) -> list[int]:

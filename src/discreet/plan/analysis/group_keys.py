@@ -275,7 +275,8 @@ def combinations(lists: Sequence[Values]) -> tuple[Values, ...]:
 
 @lru_cache(maxsize=4)  # each may be as long as the groups of a question
 def _many_combinations(lists: tuple[Same[Values], ...]) -> tuple[Values, ...]:
-    return tuple(product(*(each.value for each in lists)))
+    parts = [each.value for each in lists]
+    return tuple(zip(*parts, strict=True) if len(parts) == 1 else product(*parts))
 
 
 def in_order(keys: Iterable[Values]) -> list[Values]:

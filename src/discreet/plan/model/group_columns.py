@@ -20,10 +20,12 @@ from discreet.plan.model.readings import Groups
 from discreet.plan.model.types import Type
 
 Key = tuple[Value, ...]
-KeyColumn = NDArray[np.int64] | NDArray[np.object_]
+KeyColumn = NDArray[np.int64 | np.object_]
 """Whole numbers of 64 bits where none is NULL, else Python's objects."""
 
 Places = NDArray[np.intp]
+
+_SPREAD = 4  # how many numbers there may be for each key in a table of their places
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,9 +130,10 @@ class PublicKeys:
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = tuple(keys)
-        self._columns = tuple(_objects(column) for column in zip(*self.keys, strict=True))
-        is_whole = len(self._columns) == 1 and set(map(type, self._columns[0])) == {int}
-        self._whole = self._columns[0].astype(np.int64) if is_whole else None
+        alone = [key[0] for key in self.keys] if self.keys and len(self.keys[0]) == 1 else []
+        self._whole = np.array(alone, dtype=np.int64) if set(map(type, alone)) == {int} else None
+        found = (alone,) if alone else zip(*self.keys, strict=True)
+        self.columns = (self._whole,) if self._whole is not None else tuple(map(_objects, found))
 
     def aligned(self, groups: GroupColumns) -> GroupColumns:
         """Returns a group for each of these keys: zeros where there is none, and no group of another key."""
@@ -140,36 +143,103 @@ class PublicKeys:
         columns = (scattered(column, places[known], length) for column in found.statistics)
         if self._first is not None:
             columns = (column[self._first] for column in columns)
-        return GroupColumns(length, self._columns, tuple(columns))
+        return GroupColumns(length, self.columns, tuple(columns))
 
     def _places(self, groups: GroupColumns) -> Places:
         """The first place of each group's key, -1 if it is none of them."""
         if groups.length == 0:
             return np.zeros(0, dtype=np.intp)
         if self._whole is not None and groups.keys[0].dtype == np.int64:
-            order, whole = self._order, self._whole[self._order]
-            near = np.minimum(np.searchsorted(whole, groups.keys[0]), len(whole) - 1)
-            return np.where(whole[near] == groups.keys[0], order[near], -1)
+            return self._places_of_numbers(groups.keys[0])
         known = self._by_key
-        found = (known.get(key, -1) for key in groups.key_tuples)
+        found = (known.get(key, -1) for key in _tuples_or_values(groups))
         return np.fromiter(found, dtype=np.intp, count=groups.length)
 
-    @cached_property
-    def _order(self) -> Places:
-        return np.argsort(self._columns[0] if self._whole is None else self._whole, kind="stable")
+    def _places_of_numbers(self, keys: KeyColumn) -> Places:
+        """By a table where keys lie close together, else by search."""
+        order, whole = self._sorted
+        if self._table is not None:
+            inside = (keys >= whole[0]) & (keys <= whole[-1])
+            return np.where(inside, self._table[np.where(inside, keys, whole[0]) - whole[0]], -1)
+        near = np.minimum(np.searchsorted(whole, keys), len(whole) - 1)
+        return np.where(whole[near] == keys, order[near], -1)
 
     @cached_property
-    def _by_key(self) -> dict[Key, int]:
-        return {key: place for place, key in reversed(tuple(enumerate(self.keys)))}
+    def _sorted(self) -> tuple[Places, NDArray[np.int64]]:
+        """Whole numbers in ascending order, and where each stands; of those that are equal the first one first."""
+        whole = np.zeros(0, dtype=np.int64) if self._whole is None else self._whole
+        order = np.argsort(whole, kind="stable")
+        return order, whole[order]
+
+    @cached_property
+    def _table(self) -> Places | None:
+        order, whole = self._sorted
+        span = int(whole[-1]) - int(whole[0]) + 1
+        if span > _SPREAD * len(whole):
+            return None
+        table = np.full(span, -1, dtype=np.intp)
+        table[whole[::-1] - whole[0]] = order[::-1]  # of those that are equal the first one last
+        return table
+
+    @cached_property
+    def _by_key(self) -> dict[Any, int]:
+        """Places by key, or by value where keys have one alone."""
+        keys = self.columns[0].tolist() if len(self.columns) == 1 else self.keys
+        return {key: place for place, key in reversed(tuple(enumerate(keys)))}
 
     @cached_property
     def _first(self) -> Places | None:
         """The first place of each key, if some key is listed twice."""
-        if self._whole is not None and len(np.unique(self._whole)) == len(self.keys):
+        if self._whole is not None and bool(np.all(np.diff(self._sorted[1]) > 0)):
             return None
         if len(self._by_key) == len(self.keys):
             return None
-        return np.array([self._by_key[key] for key in self.keys], dtype=np.intp)
+        keys = self.columns[0].tolist() if len(self.columns) == 1 else self.keys
+        return np.array([self._by_key[key] for key in keys], dtype=np.intp)
+
+
+class KeyRows:
+    """Keys of groups that may be known: as columns, as tuples, or as both, each made of the other when it is used.
+
+    >>> rows = KeyRows.of_columns([["A", "B"]], 2)
+    >>> rows.tuples, KeyRows.of(rows.tuples).columns
+    ((('A',), ('B',)), [['A', 'B']])
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    @classmethod
+    def of(cls, keys: Sequence[Key] | KeyRows) -> KeyRows:
+        """Returns keys that are tuples; what is of this kind already as it is."""
+        if isinstance(keys, KeyRows):
+            return keys
+        made = cls(len(keys))
+        made.tuples = tuple(keys)
+        return made
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Sequence[Value]], length: int) -> KeyRows:
+        """Returns keys that are columns."""
+        made = cls(length)
+        made.columns = list(columns)
+        return made
+
+    @cached_property
+    def tuples(self) -> tuple[Key, ...]:
+        """Returns the keys one by one."""
+        return tuple(zip(*self.columns, strict=True)) if self.columns else ((),) * self.length
+
+    @cached_property
+    def columns(self) -> list[Sequence[Value]]:
+        """Returns the values of each key; nothing where there is no group."""
+        if self.length > MANY:
+            return [column.tolist() for column in public_keys(self.tuples).columns]
+        return [list(column) for column in zip(*self.tuples, strict=True)]
+
+
+def _tuples_or_values(groups: GroupColumns) -> Sequence[Any]:
+    return groups.keys[0].tolist() if len(groups.keys) == 1 else groups.key_tuples
 
 
 def public_keys(keys: tuple[Key, ...]) -> PublicKeys:
