@@ -203,3 +203,13 @@ def test_a_class_that_holds_itself_can_be_shown() -> None:
     loop = Loop()
     loop.other = loop
     assert repr(loop).endswith("Loop(other=...)")
+
+
+def test_fields_without_a_type_or_with_one_default_for_all_are_refused() -> None:
+    for make in MAKERS.values():
+        with pytest.raises(TypeError):
+            make()(type("Untyped", (), {"__annotations__": {}, "a": dataclasses.field(default=1)}))
+        with pytest.raises(ValueError, match="default_factory"):
+            make()(type("Shared", (), {"__annotations__": {"a": "list[int]"}, "a": []}))
+    with pytest.raises(TypeError, match="only the standard library"):
+        dataclass()(type("Passing", (), {"__annotations__": {"a": "dataclasses.InitVar[int]"}}))
