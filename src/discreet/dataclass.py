@@ -2,7 +2,8 @@
 
 The standard library writes and compiles six functions for each class when its module is imported, which took a third of
 the time of a short command. Here fields are those of the standard library (`fields`, `replace` and `asdict` work), the
-methods that compare, hash, show and freeze need no compiling, and ``__init__`` is compiled with the first instance.
+methods that compare, hash, show and freeze need no compiling, and ``__init__`` is compiled once there are several
+instances: a short command makes one or two of most classes.
 """
 
 from __future__ import annotations
@@ -147,14 +148,59 @@ def _add(made: type, name: str, method: Any) -> None:
 # ------------------------------------------------------------------------------------------------------- first instance
 
 
+_UNCOMPILED = 8  # instances that take less time together than to compile
+
+
 def _first_init(made: type, *, frozen: bool) -> Callable[..., None]:
-    """Returns what stands for ``__init__`` until it is compiled."""
+    """Returns what stands for ``__init__`` until it is compiled: for a class of many instances, or a faulty call."""
+    known: list[Any] = []
+    left = _UNCOMPILED
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 - it is one
-        _compile_init(made, frozen=frozen)(self, *given, **named)
+        nonlocal left
+        left -= 1
+        if not known:
+            known.append(_Layout(made, frozen=frozen))
+        values = known[0].values(given, named) if left > 0 else None
+        if values is None:
+            _compile_init(made, frozen=frozen)(self, *given, **named)
+        else:
+            known[0].fill(self, values)
 
     __init__.__wrapped__ = _Signed(made, frozen=frozen)  # type: ignore[attr-defined]
     return __init__
+
+
+class _Layout:
+    """Tells what the fields of an instance become, as a compiled ``__init__`` does."""
+
+    def __init__(self, made: type, *, frozen: bool) -> None:
+        self._set = object.__setattr__ if frozen else setattr
+        self._names = [one.name for one in fields(made) if one.init and not one.kw_only]
+        slots = "__slots__" in vars(made)
+        self._fields = [one for one in fields(made) if one.init or _value(one, slots=slots) is not None]
+        self._needed = {one.name for one in fields(made) if one.init and _argument(one) == one.name}
+        self._taken = {one.name for one in fields(made) if one.init}
+        self._is_checked = hasattr(made, "__post_init__")
+
+    def values(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the values that are given, by name; None where the compiled function has to refuse them."""
+        placed = dict(zip(self._names, given, strict=False))
+        if len(placed) < len(given) or placed.keys() & named.keys() or not named.keys() <= self._taken:
+            return None
+        placed |= named
+        return placed if self._needed <= placed.keys() else None
+
+    def fill(self, instance: Any, values: dict[str, Any]) -> None:
+        """Sets the fields in their order."""
+        for one in self._fields:
+            if one.name in values:
+                value = values[one.name]
+            else:
+                value = one.default if one.default_factory is MISSING else one.default_factory()
+            self._set(instance, one.name, value)
+        if self._is_checked:
+            instance.__post_init__()
 
 
 class _Signed:
