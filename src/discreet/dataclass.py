@@ -105,7 +105,7 @@ def _own_field(cls: type, name: str, kind: Any, *, kw_only: bool) -> Any:
 def _add_names(cls: type) -> None:
     """Gives a class what tells of its fields: to `match`, and to whoever reads its documentation."""
     if "__match_args__" not in vars(cls):
-        cls.__match_args__ = tuple(one.name for one in fields(cls) if one.init and not one.kw_only)  # type: ignore[attr-defined]
+        cls.__match_args__ = tuple(one.name for one in fields(cls) if one.init and not one.kw_only)  # type: ignore[attr-defined, misc]
     if not cls.__doc__:
         cls.__doc__ = f"{cls.__name__}()"
 
@@ -133,7 +133,8 @@ class _Frozen:
     """Has the parameters of classes whose instances never change."""
 
 
-_PARAMETERS = {kind.__dataclass_params__.frozen: kind.__dataclass_params__ for kind in (_Open, _Frozen)}  # type: ignore[attr-defined]
+_KINDS: tuple[Any, Any] = _Open, _Frozen
+_PARAMETERS = {kind.__dataclass_params__.frozen: kind.__dataclass_params__ for kind in _KINDS}
 _OF_INSTANCE: Any = dataclasses._FIELD  # type: ignore[attr-defined]
 _OF_CLASS: Any = dataclasses._FIELD_CLASSVAR  # type: ignore[attr-defined]
 
