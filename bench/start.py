@@ -35,7 +35,7 @@ BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(charge) AS cost FROM visits WHERE cha
 
 def command(*arguments: str) -> str:
     """Python that runs a command."""
-    return f"import sys; sys.argv = ['discreet', *{list(arguments)!r}]; from discreet.cli import main; main()"
+    return f"import sys; sys.argv = ['discreet', *{list(arguments)!r}]; from discreet.cli import run_alone; run_alone()"
 
 
 def fresh_question(numbers: count[int]) -> str:

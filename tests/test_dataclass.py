@@ -1,4 +1,4 @@
-"""Our dataclasses behave as those of the standard library, and compile nothing before the first instance."""
+"""Our dataclasses behave as those of the standard library, and compile nothing before there are several instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from discreet.dataclass import dataclass
+from discreet.dataclass import _UNCOMPILED, dataclass
 
 Maker = Callable[..., Any]
 MAKERS: dict[str, Maker] = {"ours": dataclass, "the standard library's": dataclasses.dataclass}
@@ -172,17 +172,30 @@ def test_classes_of_both_kinds_stand_below_each_other(first: str, second: str) -
         MAKERS[second]()(type("Open", (Above,), {"__annotations__": {"c": int}}))
 
 
-def test_nothing_is_compiled_before_the_first_instance() -> None:
+def test_nothing_is_compiled_before_there_are_several_instances() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Late:
         a: int
 
     before = vars(Late)["__init__"]
+    assert [Late(a=place).a for place in range(1, _UNCOMPILED)] == list(range(1, _UNCOMPILED))
+    assert vars(Late)["__init__"] is before
     assert Late(a=1).a == 1
     after = vars(Late)["__init__"]
     assert before is not after
     assert Late(a=2).a == 2
     assert vars(Late)["__init__"] is after
+
+
+def test_instances_are_alike_before_and_after_their_init_is_compiled() -> None:
+    for name, cls in classes(dataclass):
+        for given, named in CALLS[name]:
+            made = [_made(cls, given, named) for _ in range(_UNCOMPILED + 2)]
+            assert len({_shown(one) for one in made}) == 1
+
+
+def _shown(one: Any) -> str:
+    return one if isinstance(one, str) else repr((one, _values(one)))
 
 
 def test_an_init_that_was_put_in_later_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,3 +216,13 @@ def test_a_class_that_holds_itself_can_be_shown() -> None:
     loop = Loop()
     loop.other = loop
     assert repr(loop).endswith("Loop(other=...)")
+
+
+def test_fields_without_a_type_or_with_one_default_for_all_are_refused() -> None:
+    for make in MAKERS.values():
+        with pytest.raises(TypeError):
+            make()(type("Untyped", (), {"__annotations__": {}, "a": dataclasses.field(default=1)}))
+        with pytest.raises(ValueError, match="default_factory"):
+            make()(type("Shared", (), {"__annotations__": {"a": "list[int]"}, "a": []}))
+    with pytest.raises(TypeError, match="only the standard library"):
+        dataclass()(type("Passing", (), {"__annotations__": {"a": "dataclasses.InitVar[int]"}}))

@@ -62,6 +62,23 @@ def test_the_module_is_the_command() -> None:
     assert (ended.returncode, "Exit codes" in ended.stdout) == (0, True)
 
 
+ALONE = """\
+import atexit, sys
+from discreet.cli import run_alone
+atexit.register(print, "ended")
+sys.argv = ["discreet", *sys.argv[1:]]
+run_alone()
+"""
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("no-such-command", 2)])
+def test_a_process_of_its_own_ends_in_order(argument: str, code: int) -> None:
+    """Its output is there, functions for its end have run, and its exit code is that of the command."""
+    ended = subprocess.run([sys.executable, "-c", ALONE, argument], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (code, "ended")
+    assert bool(ended.stdout.splitlines()[:-1]) == (not code)
+
+
 def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
     (loaded,) = commands(tmp_path, ("--help",))
     assert not loaded & (LATE | EARLY)

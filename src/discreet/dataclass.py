@@ -2,18 +2,21 @@
 
 The standard library writes and compiles six functions for each class when its module is imported, which took a third of
 the time of a short command. Here fields are those of the standard library (`fields`, `replace` and `asdict` work), the
-methods that compare, hash, show and freeze need no compiling, and ``__init__`` is compiled with the first instance.
+methods that compare, hash, show and freeze need no compiling, and ``__init__`` is compiled once there are several
+instances: a short command makes one or two of most classes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+from abc import update_abstractmethods
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers see the one of the standard library
@@ -42,23 +45,98 @@ else:
         """
         if cls is None:
             return partial(dataclass, init=init, repr=repr, eq=eq, frozen=frozen, kw_only=kw_only, slots=slots)
-        below = any(_is_frozen(base) for base in cls.__mro__[1:])  # which the standard library wants to be told
-        made = dataclasses.dataclass(
-            init=False, repr=False, eq=False, frozen=below and frozen, kw_only=kw_only, slots=slots
-        )(cls)
+        made = _with_fields(cls, frozen=frozen, kw_only=kw_only, slots=slots)
         if init:
             _add(made, "__init__", _first_init(made, frozen=frozen))
         if repr:
             _add(made, "__repr__", _repr(made))
         if eq:
             _add_comparison(made, frozen=frozen)
-        if frozen and not below:
+        if frozen:
             _freeze(made, slots=slots)
         return made
 
 
-def _is_frozen(base: type) -> bool:
-    return dataclasses.is_dataclass(base) and base.__dataclass_params__.frozen  # type: ignore[attr-defined]
+# --------------------------------------------------------------------------------------------------------------- fields
+
+
+def _with_fields(cls: type, *, frozen: bool, kw_only: bool, slots: bool) -> Any:
+    """Gives a class its fields, as the standard library does, which looks longer at each of them."""
+    kinds = vars(cls).get("__annotations__", {})
+    if any("InitVar" in str(kind) or "KW_ONLY" in str(kind) for kind in kinds.values()):
+        raise TypeError(f"The fields of {cls.__name__} are of kinds that only the standard library's dataclass knows.")
+    every: dict[str, Any] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        inherited = vars(base).get("__dataclass_fields__")
+        if inherited is not None and base.__dataclass_params__.frozen and not frozen:  # type: ignore[attr-defined]
+            raise TypeError(f"The class {cls.__name__} is non-frozen, and {base.__name__}, above it, is frozen.")
+        every |= inherited or {}
+    every |= {name: _own_field(cls, name, kind, kw_only=kw_only) for name, kind in kinds.items()}
+    unknown = [name for name, value in vars(cls).items() if isinstance(value, Field) and name not in kinds]
+    if unknown:
+        raise TypeError(f"The field {unknown[0]!r} of {cls.__name__} has no type.")
+    cls.__dataclass_fields__ = every  # type: ignore[attr-defined]
+    cls.__dataclass_params__ = _PARAMETERS[frozen]  # type: ignore[attr-defined]
+    _add_names(cls)
+    made = _slotted(cls) if slots else cls
+    return update_abstractmethods(made)
+
+
+def _own_field(cls: type, name: str, kind: Any, *, kw_only: bool) -> Any:
+    """Returns a field of a class, and puts its default, or nothing, where it was written."""
+    default = getattr(cls, name, MISSING)
+    if isinstance(default, Field):
+        one: Any = default
+        if one.default is MISSING:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, one.default)
+    else:
+        one = dataclasses.field(default=MISSING if isinstance(default, MemberDescriptorType) else default)
+    one.name, one.type = name, kind
+    one._field_type = _OF_CLASS if str(kind).startswith(("ClassVar", "typing.ClassVar")) else _OF_INSTANCE
+    if one.kw_only is MISSING:
+        one.kw_only = kw_only
+    if one.default.__class__.__hash__ is None:
+        raise ValueError(f"The default of {cls.__name__}.{name} can change: use a default_factory.")
+    return one
+
+
+def _add_names(cls: type) -> None:
+    """Gives a class what tells of its fields: to `match`, and to whoever reads its documentation."""
+    if "__match_args__" not in vars(cls):
+        cls.__match_args__ = tuple(one.name for one in fields(cls) if one.init and not one.kw_only)  # type: ignore[attr-defined, misc]
+    if not cls.__doc__:
+        cls.__doc__ = f"{cls.__name__}()"
+
+
+def _slotted(cls: type) -> type:
+    """Returns a class anew, with a slot for each field that has none in its bases."""
+    if "__slots__" in vars(cls):
+        raise TypeError(f"{cls.__name__} has slots already.")
+    names = [one.name for one in fields(cls)]
+    held = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
+    without = {*names, "__dict__", "__weakref__"}
+    body = {name: value for name, value in vars(cls).items() if name not in without}
+    made = type(cls)(cls.__name__, cls.__bases__, {**body, "__slots__": tuple(n for n in names if n not in held)})
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Open:
+    """Has the parameters of classes whose instances may change."""
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
+class _Frozen:
+    """Has the parameters of classes whose instances never change."""
+
+
+_KINDS: tuple[Any, Any] = _Open, _Frozen
+_PARAMETERS = {kind.__dataclass_params__.frozen: kind.__dataclass_params__ for kind in _KINDS}
+_OF_INSTANCE: Any = dataclasses._FIELD  # type: ignore[attr-defined]
+_OF_CLASS: Any = dataclasses._FIELD_CLASSVAR  # type: ignore[attr-defined]
 
 
 def _add(made: type, name: str, method: Any) -> None:
@@ -71,14 +149,59 @@ def _add(made: type, name: str, method: Any) -> None:
 # ------------------------------------------------------------------------------------------------------- first instance
 
 
+_UNCOMPILED = 8  # instances that take less time together than to compile
+
+
 def _first_init(made: type, *, frozen: bool) -> Callable[..., None]:
-    """Returns what stands for ``__init__`` until it is compiled."""
+    """Returns what stands for ``__init__`` until it is compiled: for a class of many instances, or a faulty call."""
+    known: list[Any] = []
+    left = _UNCOMPILED
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 - it is one
-        _compile_init(made, frozen=frozen)(self, *given, **named)
+        nonlocal left
+        left -= 1
+        if not known:
+            known.append(_Layout(made, frozen=frozen))
+        values = known[0].values(given, named) if left > 0 else None
+        if values is None:
+            _compile_init(made, frozen=frozen)(self, *given, **named)
+        else:
+            known[0].fill(self, values)
 
     __init__.__wrapped__ = _Signed(made, frozen=frozen)  # type: ignore[attr-defined]
     return __init__
+
+
+class _Layout:
+    """Tells what the fields of an instance become, as a compiled ``__init__`` does."""
+
+    def __init__(self, made: type, *, frozen: bool) -> None:
+        self._set = object.__setattr__ if frozen else setattr
+        self._names = [one.name for one in fields(made) if one.init and not one.kw_only]
+        slots = "__slots__" in vars(made)
+        self._fields = [one for one in fields(made) if one.init or _value(one, slots=slots) is not None]
+        self._needed = {one.name for one in fields(made) if one.init and _argument(one) == one.name}
+        self._taken = {one.name for one in fields(made) if one.init}
+        self._is_checked = hasattr(made, "__post_init__")
+
+    def values(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the values that are given, by name; None where the compiled function has to refuse them."""
+        placed = dict(zip(self._names, given, strict=False))
+        if len(placed) < len(given) or placed.keys() & named.keys() or not named.keys() <= self._taken:
+            return None
+        placed |= named
+        return placed if self._needed <= placed.keys() else None
+
+    def fill(self, instance: Any, values: dict[str, Any]) -> None:
+        """Sets the fields in their order."""
+        for one in self._fields:
+            if one.name in values:
+                value = values[one.name]
+            else:
+                value = one.default if one.default_factory is MISSING else one.default_factory()
+            self._set(instance, one.name, value)
+        if self._is_checked:
+            instance.__post_init__()
 
 
 class _Signed:
@@ -205,7 +328,6 @@ def _freeze(made: type, *, slots: bool) -> None:
     if slots:
         _add(made, "__getstate__", lambda self: [getattr(self, one.name) for one in fields(self)])
         _add(made, "__setstate__", _set_state)
-    made.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:

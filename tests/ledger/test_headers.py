@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,12 @@ from discreet.ledger import Book, outcomes
 from discreet.ledger.serialization import read_body, read_header, with_body
 from discreet.ledger.store.base import Stored, StoredHeader
 from discreet.ledger.store.sqlite import SqliteTransaction
-from tests.ledger.books import TENTH, opened, tamper
+from discreet.privacy import events
+from tests.ledger.books import opened, tamper
 
 HEADER = {"version": 1, "epsilon": "1/10"}
 TWO_LINES = with_body(HEADER, {"noisy": [[n] for n in range(50_000)]})
+CHEAP = events.Pure(0.01)
 ONE_LINE = '{"version": 1, "noisy": [[7]]}'
 
 
@@ -23,11 +26,12 @@ ONE_LINE = '{"version": 1, "noisy": [[7]]}'
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered that another test has read."""
     monkeypatch.setattr(outcomes, "_HEADERS", {})
+    monkeypatch.setattr(outcomes, "_PLACES", {})
 
 
 def answered(book: Book, *payloads: str) -> Book:
     for place, payload in enumerate(payloads):
-        receipt = book.charge("patients", TENTH, question=f'{{"number":{place}}}')
+        receipt = book.charge("patients", CHEAP, question=f'{{"number":{place}}}')
         book.store_answer(receipt, f"area:{place}", payload)
     return book
 
@@ -35,6 +39,7 @@ def answered(book: Book, *payloads: str) -> Book:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     answered(opened(tmp_path / "book"), TWO_LINES, ONE_LINE).close()
+    outcomes._HEADERS.clear()  # as if another process had written them
     return tmp_path / "book"
 
 
@@ -65,14 +70,14 @@ def test_two_lines_are_one_document() -> None:
     assert read_body(ONE_LINE) == read_header(ONE_LINE) == {"version": 1, "noisy": [[7]]}
 
 
-def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
-    """The arguments with which a method of transactions is called."""
-    calls: list[object] = []
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    """The arguments with which a method of transactions is called: those by place, and those by name."""
+    calls: list[Any] = []
     method: Callable[..., object] = getattr(SqliteTransaction, name)
 
-    def counted(rows: SqliteTransaction, *given: object) -> object:
-        calls.append(given)
-        return method(rows, *given)
+    def counted(rows: SqliteTransaction, *given: object, **named: object) -> object:
+        calls.append((given, named))
+        return method(rows, *given, **named)
 
     monkeypatch.setattr(SqliteTransaction, name, counted)
     return calls
@@ -87,6 +92,39 @@ def test_a_header_is_read_without_its_body_and_once_in_a_process(path: Path, mon
     with Book(str(path)) as book:
         assert [known is kept for known, kept in zip(book.related("area:"), first, strict=True)] == [True, True]
     assert (whole, len(starts), len(entries)) == ([], 1, 4)
+
+
+def test_a_header_is_not_read_by_whoever_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = counting(monkeypatch, "answer_start")
+    with answered(opened(tmp_path / "book"), TWO_LINES) as book:
+        (written,) = book.related("area:")
+        assert starts == []
+        outcomes._HEADERS.clear()
+        assert book.related("area:") == (written,)
+        assert len(starts) == 1
+
+
+MANY = outcomes._MANY + 1
+
+
+def test_of_many_answers_only_later_ones_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counting(monkeypatch, "answer_places")
+    with answered(opened(tmp_path / "book"), *[TWO_LINES] * MANY) as book:
+        first = book.related("area:", most=MANY)
+        answered(book, ONE_LINE)
+        second = book.related("area:", most=MANY)
+        outcomes._PLACES.clear()
+        assert book.related("area:", most=MANY) == second
+    assert (len(first), second[1:], len(second)) == (MANY, first[:-1], MANY)
+    assert [named.get("after", 0) > 0 for _, named in asked] == [False, True, False]
+
+
+def test_places_of_another_ledger_are_not_taken_for_its_own(tmp_path: Path) -> None:
+    """Nor those of the same ledger at a time that it has forgotten since."""
+    with answered(opened(tmp_path / "one"), *[TWO_LINES] * MANY) as one:
+        assert len(one.related("area:")) == MANY
+    with answered(opened(tmp_path / "other"), ONE_LINE) as other:
+        assert len(other.related("area:")) == 1
 
 
 def test_a_bounded_number_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

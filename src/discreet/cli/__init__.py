@@ -4,6 +4,6 @@
 the ledger, the other modules those that are no verbs. `output` prints values, tables, pages and errors.
 """
 
-from discreet.cli.app import app, main
+from discreet.cli.app import app, main, run_alone
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run_alone"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import gc
+import os
 import sys
+import threading
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -162,6 +165,32 @@ def main() -> None:
     """
     gc.disable()
     app(obj=_keep_modules)
+
+
+def run_alone() -> None:
+    """Runs the command line in a process of its own, which ends without taking its modules apart."""
+    try:
+        main()
+    except SystemExit as end:
+        _leave(end.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """Ends the process, once everything is written that it has to write; returns where the interpreter should end it.
+
+    Commands close what they open. A thread that is still at work, an exit code that is a message, or output that
+    nobody takes any more is left to the interpreter.
+    """
+    if threading.active_count() > 1 or not isinstance(code, int | None):
+        return
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code or 0)
 
 
 def _keep_modules() -> None:

@@ -104,7 +104,7 @@ class MeasurementPlan:
             law: of its noise, unless it is chosen.
             edition: by whose rules, where it is that of a release that is kept.
         """
-        known = terms, tuple(facts.known.items()), law, edition
+        known = terms.numbers, tuple(facts.known.items()), law, edition
         if known not in self.built:
             self.built[known] = self._program(terms, facts, law, edition)
         found: Program = self.built[known]

@@ -23,7 +23,7 @@ from typing import Any
 from discreet.errors import LedgerError, LedgerTampered, RunsUsedUp
 from discreet.ledger import changes, charges
 from discreet.ledger.charges import Receipt, Request, require_admission
-from discreet.ledger.entry import Entry, digest
+from discreet.ledger.entry import Entry, Head, digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.policy import credited
 from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader, Transaction
@@ -57,6 +57,9 @@ def store_answer(
         return False
     entry = rows.add("answer", body, who=charge.who, account=charge.account, about=charge.sequence)
     rows.add_answer(entry.sequence, charge.sequence, replay_key, payload)
+    if line_break:
+        place = AnswerPlace(entry.sequence, charge.sequence, replay_key, entry.hash)
+        _remember(StoredHeader(place, str(charge.content["question"]), header, body.get("event", "")))
     return True
 
 
@@ -142,7 +145,28 @@ def related(rows: Transaction, start: str, most: int) -> tuple[StoredHeader, ...
     Raises:
         LedgerTampered: if one was changed.
     """
-    return tuple([_HEADERS.get(place) or _header(rows, place) for place in rows.answer_places(start, most)])
+    return tuple([_HEADERS.get(place) or _header(rows, place) for place in _places(rows, start, most)])
+
+
+_PLACES: dict[tuple[str, int], tuple[Head, list[AnswerPlace]]] = {}  # as they were up to a head
+_MOST_PLACES, _MANY = 64, 16
+
+
+def _places(rows: Transaction, start: str, most: int) -> list[AnswerPlace]:
+    """Returns the places of the newest answers; where there are many, only those that came since are looked for.
+
+    The hash of an entry stands for all before it, so what was recorded up to a head that the book contains is known.
+    """
+    known = _PLACES.get((start, most))
+    if known is None or rows.hash_at(known[0].sequence) != known[0].hash:
+        found = rows.answer_places(start, most)
+    else:
+        found = [*rows.answer_places(start, most, after=known[0].sequence), *known[1]][:most]
+    if len(found) >= _MANY:
+        while len(_PLACES) >= _MOST_PLACES:
+            _PLACES.pop(next(iter(_PLACES)), None)
+        _PLACES[start, most] = rows.tail(), found
+    return found
 
 
 def _header(rows: Transaction, place: AnswerPlace) -> StoredHeader:
@@ -154,11 +178,15 @@ def _header(rows: Transaction, place: AnswerPlace) -> StoredHeader:
     header = rows.answer_start(place.sequence, length) if length else b""
     if recorded.get("replay_key") != place.replay_key or digest(header) != known:
         raise LedgerTampered(place.sequence, "its answer was changed")
-    found = StoredHeader(place, str(charge.content["question"]), header, recorded.get("event", ""))
-    if length <= _LONGEST_HEADER:
+    return _remember(StoredHeader(place, str(charge.content["question"]), header, recorded.get("event", "")))
+
+
+def _remember(found: StoredHeader) -> StoredHeader:
+    """Keeps a header for those who ask next; where its commit failed, no entry has its hash, and none finds it."""
+    if len(found.header) <= _LONGEST_HEADER:
         while len(_HEADERS) >= _MOST_HEADERS:
             _HEADERS.pop(next(iter(_HEADERS)), None)
-        _HEADERS[place] = found
+        _HEADERS[found.place] = found
     return found
 
 

@@ -161,6 +161,8 @@ def _array(digits: _Digits, size: Shape, parts: int, bits: Bits) -> NDArray[Any]
     if digits.scale > _LARGEST_ARRAY_SCALE:
         draw = _difference if parts > 1 else _one
         return np.array([draw(digits, bits) for _ in range(count)], dtype=object).reshape(shape)
+    if count == 1:
+        return np.array([_alone(digits, parts, bits)], dtype=np.int64).reshape(shape)
     result = np.empty(count, dtype=np.int64)
     for start in range(0, count, _CHUNK):
         _fill(digits, result[start : start + _CHUNK], parts, bits)
@@ -181,6 +183,24 @@ def _fill(digits: _Digits, out: NDArray[np.int64], parts: int, bits: Bits) -> No
         if not -_LARGEST <= total <= _LARGEST:  # less than once in e^2000 draws
             raise endless()
         out[index] = total
+
+
+def _alone(digits: _Digits, parts: int, bits: Bits) -> int:
+    """Returns what `_fill` writes for one draw, from the same bits: arrays of one number take much longer."""
+    lanes = np.empty((parts, len(digits.looks)), dtype=np.uint16)
+    bits.fill(lanes)
+    value, is_late, last = 0, False, len(digits.coins)
+    for part, drawn in enumerate(lanes.tolist()):
+        added = 0
+        for digit, (lane, threshold) in enumerate(zip(drawn, reversed(digits.looks), strict=True)):
+            if lane == threshold or (digit == last and lane < threshold):
+                added, is_late = added + _late(digits, digit, lane, bits), True
+            else:
+                added += (lane < threshold) << digit
+        value += -added if part else added
+    if is_late and not -_LARGEST <= value <= _LARGEST:
+        raise endless()
+    return value
 
 
 def _late(digits: _Digits, digit: int, lane: int, bits: Bits) -> int:

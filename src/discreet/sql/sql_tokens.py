@@ -50,6 +50,9 @@ _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Ki
 _ALLOWED |= {Kind.OFFSET, Kind.FETCH, Kind.CROSS, Kind.CURRENT_DATE, Kind.CURRENT_TIMESTAMP}
 _FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN, Kind.PIVOT}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
+_NOT_RENAMED = _OPERANDS | _NEVER_NAMES
+_NO_CALLS = _NEVER_NAMES | _BRACKETED | {Kind.STAR, Kind.INTERVAL}
+_ENDS_A_RUN = _OPERANDS | {Kind.R_PAREN}
 
 FUNCTIONS = {
     *FUNCTION_WORDS,
@@ -70,6 +73,9 @@ FUNCTIONS |= _SYNONYMS.keys()
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
 """White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
+
+_PLAIN = re.compile(r"[\t\r\n -~]*")
+"""Characters of which none is hidden: most questions have no others."""
 
 _PLACEHOLDERS = {Kind.PLACEHOLDER, Kind.QDCOLON, Kind.PARAMETER, Kind.COLON}
 _NAMED_SYMBOLS = {
@@ -131,6 +137,8 @@ def _known(token: Token, after: Token | None) -> Token:
 def _characters(source: Source) -> None:
     if len(source.text) - source.before > LONGEST:
         source.refuse(f"The question is longer than {LONGEST} characters.", "Ask a shorter one: {count}.")
+    if _PLAIN.fullmatch(source.text):
+        return
     for offset, character in enumerate(source.text):
         if check.is_hidden(character):
             source.refuse("The question contains a character that cannot be seen.", "Delete it: {count}.", offset)
@@ -195,7 +203,7 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
 def _named(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
     """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
     followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
-    if token.token_type in _OPERANDS | _NEVER_NAMES or not token.text.isidentifier() or followed:
+    if token.token_type in _NOT_RENAMED or not token.text.isidentifier() or followed:
         return token
     alias = _is(before, Kind.ALIAS) and token.token_type not in _TYPES
     typed = _is(before, Kind.ALIAS) or _is(before, Kind.DCOLON) or _is(after, Kind.STRING)
@@ -215,7 +223,7 @@ def _nesting(source: Source, found: list[Token]) -> None:
     for token in found:
         depth += token.token_type in (Kind.L_PAREN, Kind.CASE)
         depth -= token.token_type in (Kind.R_PAREN, Kind.END)
-        run = 0 if token.token_type in _OPERANDS | {Kind.R_PAREN} else run + (token.token_type is not Kind.L_PAREN)
+        run = 0 if token.token_type in _ENDS_A_RUN else run + (token.token_type is not Kind.L_PAREN)
         if depth > DEEPEST or run > LONGEST_RUN:
             source.refuse("The question is nested too deeply.", "Ask a simpler one: {count}.", token.start)
     for one, other in pairwise(found):
@@ -349,7 +357,7 @@ def _calls(before: Token | None, token: Token) -> bool:
         return False
     if token.token_type in _TYPES:
         return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
-    return token.token_type not in _NEVER_NAMES | _BRACKETED | {Kind.STAR, Kind.INTERVAL}
+    return token.token_type not in _NO_CALLS
 
 
 def _symbol(token: Token) -> Refusal | None:

@@ -354,6 +354,11 @@ class Terms:
         return cls(check.positive(epsilon=epsilon), slack)
 
     @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """The two as numerators and denominators, which are quicker to look up than fractions."""
+        return *self.epsilon.as_integer_ratio(), *self.delta.as_integer_ratio()
+
+    @property
     def text(self) -> str:
         """The two in one line; it never changes, because digests in ledgers are made of it."""
         return f"{self.epsilon} {self.delta}"

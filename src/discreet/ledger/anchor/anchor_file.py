@@ -19,7 +19,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -28,7 +28,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import GENESIS, Head, digest
-from discreet.ledger.serialization import canonical, parsed, read_loss, read_unit
+from discreet.ledger.serialization import canonical, parsed, quoted, read_loss, read_unit
 from discreet.ledger.store.base import Place, Transaction
 from discreet.postgres_url import is_postgres
 from discreet.privacy import Loss, Neighbours, Unit
@@ -111,7 +111,7 @@ def alone(anchor_file: str) -> Iterator[None]:
 
     The folder itself is locked: a file for it would be left behind. Where a disk knows no locks, nobody waits.
     """
-    descriptor = os.open(os.path.dirname(os.path.abspath(anchor_file)), os.O_RDONLY)
+    descriptor = os.open(_folder(anchor_file), os.O_RDONLY)
     try:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -198,14 +198,11 @@ class Anchor:
 
     def write(self) -> str:
         """Returns the text of the file; its last field is a digest of the others, against a damaged disk."""
-        told = {
-            "anchor": _FORM,
-            "backups": [str(head) for head in self.backups],
-            "earlier": [str(head) for head in self.earlier],
-            "head": str(self.head),
-            "states": [[*place, text] for place, text in sorted(self.states.items())],
-        }
-        text = canonical(told)
+        states = canonical([[*place, text] for place, text in sorted(self.states.items())])
+        text = (
+            f'{{"anchor":{_FORM},"backups":{_listed(self.backups)},"earlier":{_listed(self.earlier)},'
+            f'"head":{quoted(str(self.head))},"states":{states}}}'
+        )
         return f'{text[:-1]},"digest":"{digest(text.encode())}"}}\n'
 
     @classmethod
@@ -224,6 +221,11 @@ class Anchor:
             earlier=tuple(Head.parse(one) for one in told["earlier"]),
             backups=tuple(Head.parse(one) for one in told["backups"]),
         )
+
+
+def _listed(heads: Sequence[Head]) -> str:
+    """Returns heads as canonical JSON, put together by hand: there may be many, and each answer writes them."""
+    return f"[{','.join([quoted(f'{sequence}:{link}') for sequence, link in heads])}]"
 
 
 def read_anchor(path: str) -> Anchor | None:
@@ -262,7 +264,7 @@ def require_disk(path: str) -> None:
     Raises:
         InvalidParameter: if it is not.
     """
-    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+    if not os.path.isdir(_folder(path)):
         hint = "Mount its disk, or make the folder if there never was an anchor."
         raise InvalidParameter("anchor", path, "to be in a folder that is there", hint)
 
@@ -276,8 +278,8 @@ def write_anchor(path: str, anchor: Anchor) -> None:
     beside, text = f"{path}.{os.getpid()}", anchor.write()
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -291,11 +293,15 @@ def write_anchor(path: str, anchor: Anchor) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    descriptor = os.open(_folder(path), os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(path) or "."
 
 
 def _contains(rows: Transaction, head: Head) -> bool:

@@ -179,7 +179,7 @@ class AnchoredBook(Book):
     ) -> bool:
         """See `Book.store_answer`; the anchor is kept before the answer is sent."""
         stored = super().store_answer(receipt, replay_key, payload, event=event)
-        self.keep_anchor()
+        self.keep_anchor(went_on=stored)
         return stored
 
     def move(self, path: str) -> Head:
@@ -197,20 +197,25 @@ class AnchoredBook(Book):
         finally:
             super().close()
 
-    def keep_anchor(self, *, backup: Head | None = None) -> None:
-        """Brings the anchor up to date, unless the book is only read; with the head of a copy that was made."""
+    def keep_anchor(self, *, backup: Head | None = None, went_on: bool = False) -> None:
+        """Brings the anchor up to date, unless the book is only read.
+
+        Args:
+            backup: the head of a copy that was made.
+            went_on: whether it is known that the book has entries that the anchor lacks.
+        """
         if (self._read_only and backup is None) or not self.anchor_file:
             return
         try:
             with self._keeping:
-                self._keep(backup)
+                self._keep(backup, went_on=went_on)
         except (InvalidParameter, LedgerError, OSError) as error:  # the first if its disk is not there any more
             reason = error.strerror if isinstance(error, OSError) else str(error)
             text = f"The anchor {self.anchor_file} was not kept ({reason}); the book has everything. Look at its disk."
             warnings.warn(text, AnchorNotKept, stacklevel=3)
 
-    def _keep(self, backup: Head | None) -> None:
-        if backup is None and self._journal.head() == self._kept:
+    def _keep(self, backup: Head | None, *, went_on: bool) -> None:
+        if backup is None and not went_on and self._journal.head() == self._kept:
             return
         require_disk(self.anchor_file)
         with alone(self.anchor_file):

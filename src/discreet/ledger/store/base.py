@@ -212,8 +212,14 @@ class Transaction(ABC):
         """Returns answers in order of their sequence."""
 
     @abstractmethod
-    def answer_places(self, start: str, most: int) -> list[AnswerPlace]:
-        """Returns where the newest answers are whose replay key begins like this, without declared keys; reads none."""
+    def answer_places(self, start: str, most: int, *, after: int = 0) -> list[AnswerPlace]:
+        """Returns where the newest answers are whose replay key begins like this, without declared keys; reads none.
+
+        Args:
+            start: how their replay keys begin.
+            most: how many at most.
+            after: the last sequence to leave out.
+        """
 
     @abstractmethod
     def answer_at(self, sequence: int) -> Stored | None:

@@ -99,6 +99,7 @@ class SqliteStore(Store):
     def _connect(self) -> None:
         self._process = os.getpid()
         self._remembered: Remembered | None = None
+        self._looked: Remembered | None = None
         self._writer = self._open()
         self._writer.execute(f"PRAGMA busy_timeout={int(1000 * min(DEAF, self._timeout))}")  # the rest is `begin`'s
         self._cursor = self._writer.cursor()
@@ -107,6 +108,7 @@ class SqliteStore(Store):
         if self.path != MEMORY:
             self._reader, self._read_lock = self._open(), threading.RLock()
             self._identity = _identity(self.path)
+        self._glance = self._reader.cursor()
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -161,7 +163,8 @@ class SqliteStore(Store):
         try:
             if error is None:
                 self._commit()
-                self._remembered = self._rows.remembered
+                head, known = self._remembered = self._rows.remembered
+                self._looked = head, known.copy()  # what readers start from: the next transaction changes its own
             else:
                 self._roll_back()
                 _retell(error)
@@ -178,7 +181,9 @@ class SqliteStore(Store):
                 if self._reader.in_transaction and self._reader is not self._writer:
                     self._reader.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
                 self._reader.execute("BEGIN")
-                yield SqliteTransaction(self._reader)
+                rows = SqliteTransaction(self._reader, self._looked, self._glance)
+                yield rows
+                self._looked = rows.seen or self._looked
             finally:
                 if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")

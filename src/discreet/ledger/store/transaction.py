@@ -26,7 +26,11 @@ _SEAL = "SELECT seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _PLACES = (
     "SELECT a.sequence, a.charge, a.replay_key, e.hash FROM answers a LEFT JOIN entries e ON e.sequence = a.sequence "
-    "WHERE a.replay_key >= ? AND a.replay_key < ? AND a.charge > 0 ORDER BY a.sequence DESC LIMIT ?"
+    "WHERE {} AND a.charge > 0 ORDER BY a.sequence DESC LIMIT ?"
+)
+_ALL_PLACES = _PLACES.format("a.replay_key >= ? AND a.replay_key < ?")
+_LATER_PLACES = _PLACES.format(  # of a text that is put together there is no index: the few later rows are looked at
+    "a.sequence > ? AND (a.replay_key || '') >= ? AND (a.replay_key || '') < ?"
 )
 _new = tuple.__new__  # makes a named tuple without the function around it
 MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
@@ -77,6 +81,11 @@ class SqlTransaction(Transaction):
     def remembered(self) -> Remembered:
         """What the next transaction may start from if this one is committed."""
         return self._tail or self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
+
+    @property
+    def seen(self) -> Remembered | None:
+        """What the next look may start from; None if this one did not look for the last entry."""
+        return None if self._tail is None else self.remembered
 
     def foresee(self, places: Places) -> None:
         """See `Transaction.foresee`; beside remembered states the few that are missing are read when asked for."""
@@ -194,9 +203,11 @@ class SqlTransaction(Transaction):
         for place, charge, key, payload in self._stream(_ANSWER, chosen, values):
             yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
-    def answer_places(self, start: str, most: int) -> list[AnswerPlace]:
+    def answer_places(self, start: str, most: int, *, after: int = 0) -> list[AnswerPlace]:
         """See `Transaction.answer_places`."""
-        rows = self._query(_PLACES, (start, start + "\U0010ffff", most)).fetchall()
+        bounds = start, start + "\U0010ffff", most
+        asked = self._query(_LATER_PLACES, (after, *bounds)) if after else self._query(_ALL_PLACES, bounds)
+        rows = asked.fetchall()
         return [_new(AnswerPlace, row) for row in rows]
 
     def answer_at(self, sequence: int) -> Stored | None:

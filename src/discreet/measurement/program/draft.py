@@ -21,7 +21,8 @@ from discreet.measurement.releases.layouts import Layout, Requirements, centred,
 from discreet.measurement.selection import Selection
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Question
+from discreet.plan.model.identity import Same
+from discreet.plan.model.nodes import Aggregate, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import events
 
@@ -45,13 +46,18 @@ class Draft:
         """Returns the price of all of it."""
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
-        return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
+        return _composed(tuple(parts if self.selection is None else [*parts, self.selection.event]))
 
     @property
     def badness(self) -> Fraction:
         """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
         each = [each.variance(self.noise).as_integer_ratio() for each in self.estimators.values()]
         return Fraction(math.prod(top for top, _ in each), math.prod(bottom for _, bottom in each))
+
+
+@lru_cache(maxsize=256)  # one object for equal prices: what is worked out for it is found by its identity
+def _composed(parts: tuple[events.Event, ...]) -> events.Event:
+    return events.Composed(parts)
 
 
 def quietest(
@@ -65,37 +71,55 @@ def quietest(
     law: Law | None,
     former: bool,
 ) -> Draft:
-    """The layout and the law with the least noise."""
-    asked = needs(question.aggregates)
+    """Returns the layout and the law with the least noise."""
+    budget = epsilon, delta
+    asked = question.aggregates
+    written = repr(asked)  # equal numbers may differ: 0.0 is -0.0
+    return _quietest(asked, written, Same(schema), contribution, budget, sized=sized, law=law, former=former)
+
+
+@lru_cache(maxsize=64)  # questions that differ in their conditions alone have the same noise
+def _quietest(
+    aggregates: tuple[Aggregate, ...],
+    _written: str,
+    described: Same[TableSchema],
+    contribution: Contribution,
+    budget: tuple[Fraction, Fraction],
+    *,
+    sized: bool,
+    law: Law | None,
+    former: bool,
+) -> Draft:
+    schema, asked = described.value, needs(aggregates)
     added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
     kinds = {type(need) for need in asked}
     wanted = [draw.of(asked, schema, former=former) for need, draw in draws.KINDS.items() if need in kinds]
-    first, *others = _drafts(question, added, wanted, contribution, epsilon=epsilon, delta=delta, only=law)
+    first, *others = _drafts(aggregates, added, wanted, contribution, budget, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
 def _drafts(
-    question: Question,
+    aggregates: Sequence[Aggregate],
     added: Requirements,
     wanted: Sequence[Wanted],
     contribution: Contribution,
+    budget: tuple[Fraction, Fraction],
     *,
-    epsilon: Fraction,
-    delta: Fraction,
     only: Law | None,
 ) -> Iterator[Draft]:
     """The budget in equal shares, one for each form and for each need of what is drawn."""
+    epsilon, delta = budget
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(added) for build in LAYOUTS[law])}
         for layout in layouts.values():
             parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
             share = (epsilon if law == "laplace" else rho_of(epsilon, delta)) / parts
-            yield draft_of(question, layout, wanted, contribution, (law, share))
+            yield draft_of(aggregates, layout, wanted, contribution, (law, share))
 
 
 def draft_of(
-    question: Question,
+    aggregates: Sequence[Aggregate],
     layout: Layout,
     wanted: Sequence[Wanted],
     contribution: Contribution,
@@ -111,7 +135,7 @@ def draft_of(
         made.append(each.drawn(contribution, budget, place))
         place += made[-1].columns
     drawn = {need: draw for each in made for need, draw in each.by_need.items()}
-    finished = estimators(question.aggregates, replace(layout.sources, drawn=drawn))
+    finished = estimators(aggregates, replace(layout.sources, drawn=drawn))
     return Draft(law, layout, measures, tuple(made), Noise(law, scales, tuple(map(bool, grains))), finished)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import partial
 
+from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation, needs
@@ -264,10 +265,10 @@ def _tables(
         )
         for one in cube.sets
     ]
-    alone = [draft_of(question, layout, (), one, budget) for one in each]
+    alone = [draft_of(question.aggregates, layout, (), one, budget) for one in each]
     shares = cube.shares(law, [float(draft.noise.scales[0]) for draft in alone])
     drafts = [
-        draft_of(question, layout, (), one, (law, amount * share)) if share else replace(draft, measures=())
+        draft_of(question.aggregates, layout, (), one, (law, amount * share)) if share else replace(draft, measures=())
         for one, share, draft in zip(each, shares, alone, strict=True)
     ]
     scales = tuple(draft.noise.scales if draft.measures else () for draft in drafts)

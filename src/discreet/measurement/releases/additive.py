@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.dataclass import dataclass
 from discreet.exact import root_above
 from discreet.exact.integer_columns import Column, Int64sOrObjects, combined, in_words_or_objects
 from discreet.mechanisms.base import Law

@@ -5,9 +5,10 @@ A reading is made of plan nodes only. It says nothing of noise, budgets or analy
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal as Choice
 
+from discreet.dataclass import dataclass
 from discreet.plan.model.nodes import Expression, Relation, Value
 
 StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "product", "distinct", "distinct_sum"]

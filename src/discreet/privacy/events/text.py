@@ -72,13 +72,25 @@ def to_json(event: Event) -> str:
     >>> KINDS["gaussian"](1.5) == Gaussian(1.5), sorted(KINDS)[:4]
     (True, ['approx', 'bounded_range', 'composed', 'concentrated'])
     """
-    fields = {**_write_event(event), "version": VERSION}
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    text = _TEXTS.get(event) or _text(event)
     if len(text) > LONGEST:
         raise InvalidParameter(
             "event", f"a {type(event).__name__} of {len(text)} characters", f"<= {LONGEST} characters"
         )
+    if len(text) <= _LONGEST_REMEMBERED:
+        while len(_TEXTS) >= _MOST_REMEMBERED:
+            _TEXTS.pop(next(iter(_TEXTS)), None)
+        _TEXTS[event] = text
     return text
+
+
+_TEXTS: dict[Event, str] = {}  # a charge, its release and whoever reads it again all write the same event
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 4096
+
+
+def _text(event: Event) -> str:
+    fields = {**_write_event(event), "version": VERSION}
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 def from_json(text: str, most: int | None = None) -> Event:

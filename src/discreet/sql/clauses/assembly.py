@@ -169,7 +169,11 @@ def question(asked: QuestionParts) -> Question:
 def _spread(asked: QuestionParts) -> QuestionParts:
     """The question with an output for each quantile of a list; numbers and names of the list mean all of them."""
     made = [
-        [replace(piece, node=node, name=name) for node, name in each(piece.node, piece.name)] for piece in asked.outputs
+        [
+            piece if node is piece.node else replace(piece, node=node, name=name)
+            for node, name in each(piece.node, piece.name)
+        ]
+        for piece in asked.outputs
     ]
     listed = [i for i, piece in enumerate(asked.outputs) if made[i][0].node is not piece.node]
     if not listed:
@@ -446,7 +450,7 @@ def tidy(asking: Question, piece: Piece) -> Question:
     """
     parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
     parts += [order.expression for order in asking.order]
-    asking = replace(asking, steps=needed(asking))
+    asking = replace(asking, steps=needed(asking)) if asking.steps else asking
     parts += [part for step in asking.steps for part in parts_of_step(step)]
     if not all(fits(part) for part in parts):
         piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
@@ -455,6 +459,8 @@ def tidy(asking: Question, piece: Piece) -> Question:
     if not used and not asking.keys:
         piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
     numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}
+    if list(numbers.values()) == [aggregate.name for aggregate in asking.aggregates] == list(numbers):
+        return asking  # as most are written
 
     def renamed(part: Expression) -> Expression:
         return substitute(part, {}, lambda column: replace(column, name=numbers.get(column.name, column.name)))
