@@ -193,7 +193,7 @@ ERROR_OF_TRANSFORMS = 1e-4  # as a share of delta: what lies within it may be le
 
 def check_excess(epsilon: str, delta: str, moves: tuple[float, ...]) -> list[tuple[float | None, ...]]:
     """Both sides of the price, at each distance."""
-    share, found = Fraction(delta), []
+    share, found = Fraction(delta), list[tuple[float | None, ...]]()
     released = composition.terms(leaky(leaky_start(Fraction(epsilon), share, 2), 2, share))
     price = pld.epsilon(released, float(share))
     for move in moves:

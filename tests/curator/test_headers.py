@@ -13,7 +13,7 @@ from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.replay import derivation, replay
-from discreet.curator.replay.stored_releases import BODY, header_of, open_body, pack, rebuilt
+from discreet.curator.replay.stored_releases import LISTS, WORDS, header_of, open_body, pack, rebuilt
 from discreet.engines import Memory
 from discreet.ledger.serialization import read_header
 from discreet.measurement.program.program import Edition
@@ -131,11 +131,11 @@ def test_releases_without_headers_are_found_and_opened_once(tmp_path: Path, monk
 
 
 def test_a_body_of_a_later_edition_is_not_guessed_at(tmp_path: Path) -> None:
-    later = lambda *given, **more: pack(*given, **more).replace(f'"body": {BODY}', f'"body": {BODY + 1}', 1)  # noqa: E731
+    later = lambda *given, **more: pack(*given, **more).replace(f'"body": {LISTS}', f'"body": {WORDS + 1}', 1)  # noqa: E731
     with clinic_at(tmp_path) as curator:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(performer, "pack", later)
-            patch.setattr("discreet.curator.replay.stored_releases.BODY", BODY + 1)
+            patch.setattr("discreet.curator.replay.stored_releases.BODIES", (WORDS + 1,))
             one(curator, COUNT, 5)
         assert not one(curator, COUNT, 5).replayed
         assert one(curator, COUNT, 5).replayed
@@ -147,7 +147,7 @@ def test_a_header_says_what_it_was_judged_by() -> None:
     (stored,) = curator._book.stored(curator.entries()[-1].content["replay_key"])
     fields = read_header(stored.payload)
     assert {"columns", "noisy"}.isdisjoint(fields)
-    assert (fields["groups"], fields["body"], len(fields["variances"]), fields["private"]) == (6, BODY, 3, False)
+    assert (fields["groups"], fields["body"], len(fields["variances"]), fields["private"]) == (6, LISTS, 3, False)
     length, _ = curator.entries()[-1].content["header"]
     assert stored.payload[length : length + 1] == b"\n"
 

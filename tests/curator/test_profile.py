@@ -15,7 +15,7 @@ from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, UnknownTable
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.noise import SeededBits
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.unit_ids import WHITE_SPACE
 from discreet.privacy import Budget, events
 from tests.curator.clinic import DECLARED, visits
@@ -51,7 +51,7 @@ class Remembering(Memory):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[Reading, Groups] = {}
+        self.kept: dict[Reading, ExactGroups] = {}
 
     def read(self, reading: Reading) -> ExactGroups:
         if reading not in self.kept:

@@ -332,7 +332,7 @@ def test_a_stream_goes_on_where_doubles_round_in_another_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: Fraction, goes_on: bool
 ) -> None:
     """It draws the noise that was charged; noise of another size than rounding explains is refused."""
-    book, terms = tmp_path / "book", {"epsilon": 2, "delta": "1e-5", "name": "daily"}
+    book, terms = tmp_path / "book", dict[str, Any](epsilon=2, delta="1e-5", name="daily")
     budget = Budget(epsilon=3, delta="1e-4")
     with curator_of(ROWS, book, budget=budget) as curator:
         first = started(curator, **terms)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from discreet.measurement.program.execution import Reader
 from discreet.measurement.releases.exact_groups import ExactGroups
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 
 
 class ReadOnce:
     """Reads through another engine, and remembers what it read."""
 
     def __init__(self, engine: Reader) -> None:
-        self._engine, self._read = engine, dict[Reading, Groups]()
+        self._engine, self._read = engine, dict[Reading, ExactGroups]()
 
     def read(self, reading: Reading) -> ExactGroups:
         if reading not in self._read:

@@ -129,7 +129,7 @@ def test_keys_that_are_listed_twice_have_their_group_twice() -> None:
 
 def test_sums_over_the_axes_of_a_table() -> None:
     sizes = (2, 3, 2)
-    cells = {(place,): (place * (1 << 61), -place) for place in range(12)}
+    cells: Groups = {(place,): (place * (1 << 61), -place) for place in range(12)}
     sealed = made(cells, 2, [Type.INT])
     for axes in ([], [0], [1], [0, 2], [0, 1, 2]):
         wanted: dict[tuple[int, ...], list[int]] = {}

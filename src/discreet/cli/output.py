@@ -108,12 +108,15 @@ def stages(first: str) -> Iterator[None]:
 
     No bar: how far a run has come can depend on what was drawn for it.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() and not _FORCED & os.environ.keys():  # a pipe, which needs nothing of rich
         yield
         return
     shown = rich_console.Console(stderr=True).status(first)
     with shown, told_to(lambda name: shown.update(rich_text.Text(printable(name)))):
         yield
+
+
+_FORCED = {"FORCE_COLOR", "TTY_COMPATIBLE"}  # by which rich takes what is no terminal for one
 
 
 def create_file(path: Path, text: str, *, mode: int, name: str, hint: str) -> None:

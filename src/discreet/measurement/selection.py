@@ -23,7 +23,7 @@ from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.mechanisms.tails import laplace_cut
 from discreet.plan.analysis.group_keys import in_order
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.group_columns import GroupColumns, Key
+from discreet.plan.model.group_columns import GroupColumns, Key, KeyRows
 from discreet.plan.model.readings import Reading, Spread, Statistic
 from discreet.privacy import Neighbours, events
 
@@ -120,8 +120,8 @@ class Threshold:
     def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
         """Selects the groups that are shown, given their noisy statistics."""
         del exact, releaser
-        numerators, denominator = self.size.linear.values(noisy)
-        return np.array([n >= self.smallest * denominator for n in numerators], dtype=bool)
+        numerators, denominator = self.size.linear.numerators(noisy)
+        return np.asarray(numerators >= self.smallest * denominator, dtype=bool)
 
     def __str__(self) -> str:
         return f"Groups are shown only if their noisy count reaches {self.smallest}."
@@ -210,6 +210,7 @@ class Weighted:
         """Returns what a round reads, given what was found before."""
         return replace(reading, statistics=(), split=None, spread=Spread(tuple(found)))
 
+    @opens
     def find(self, reading: Reading, read: Read, releaser: Releaser) -> list[Key]:
         """Reads and releases, round by round, and returns the groups that are shown, in the order of their values."""
         found: list[Key] = []
@@ -245,7 +246,7 @@ def release_shown(
     releaser: Releaser,
     *,
     other: Key | None,
-) -> tuple[list[Key], Integers]:
+) -> tuple[KeyRows, Integers]:
     """Returns the keys and noisy statistics of the private groups that are shown, and of all others together.
 
     Args:
@@ -259,14 +260,14 @@ def release_shown(
     noisy = releaser.statistics(measures, groups.measured(0, len(grains)).rounded(grains))
     kept = np.flatnonzero(selection.kept(noisy, groups, releaser))
     content = open_exact(groups)
-    shown, released = content.taken(kept).key_tuples, noisy[kept]
+    shown, released = content.taken(kept).key_rows, noisy[kept]
     if other is None:
         return shown, released
     hidden = content.taken(np.setdiff1d(np.arange(content.length), kept))
     sums = [column_of([added_up(column)]) for column in hidden.statistics[: len(grains)]]
     together = ExactGroups(GroupColumns(1, (), tuple(sums))).rounded(grains)
     uncut = [measure.uncut for measure in measures]
-    return [*shown, other], np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
+    return shown.extended(other), np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
 
 
 def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *, weighs: bool) -> Optimal | Weighted:

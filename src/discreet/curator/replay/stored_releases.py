@@ -24,7 +24,7 @@ from discreet.plan.model.group_columns import KeyRows
 from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
 
-LISTS, WORDS = 1, 2
+LISTS, WORDS = BODIES = 1, 2
 """Editions of the body: columns of keys and of noisy statistics, of the release itself and of those beside it.
 
 Each column is a list; of long releases, columns of whole numbers are words of 64 bits in base 64.
@@ -123,11 +123,7 @@ def rebuilt(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Pr
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
     """
-    if (
-        edition_of(fields) is None
-        or fields["private"] is not private
-        or fields.get("body", LISTS) not in (LISTS, WORDS)
-    ):
+    if edition_of(fields) is None or fields["private"] is not private or fields.get("body", LISTS) not in BODIES:
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     return program if events.to_json(program.event) == fields["event"] else None

@@ -208,18 +208,18 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     if isinstance(program.selection, Weighted):
         return _weighed(program, program.selection, engine, releaser)
     shown, noisy = _measured(program, engine, releaser)
-    drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
+    drawn = [draws.release(program.reading, shown.tuples, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
 
-def _measured(program: Program, engine: Reader, releaser: Releaser) -> tuple[Sequence[Key], Integers]:
+def _measured(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:
     """The groups that may be shown, and their noisy statistics."""
     keys = program.reading.public_keys if program.question.keys else ((),)
     selection = program.selection
     groups = engine.read(program.reading) if program.reading.statistics else ExactGroups.nothing()
     if keys is not None:
         exact = groups.aligned(keys).rounded(grains_of(program.measures))
-        return keys, releaser.statistics(program.measures, exact)
+        return KeyRows.of(keys), releaser.statistics(program.measures, exact)
     if not isinstance(selection, Threshold | Optimal):
         raise InternalError("Private groups are shown by a selection alone.")
     rest = program.question.rest if program.contribution.gathers else None

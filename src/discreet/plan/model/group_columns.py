@@ -72,6 +72,11 @@ class GroupColumns:
         return list(zip(*(column.tolist() for column in self.keys), strict=True))
 
     @property
+    def key_rows(self) -> KeyRows:
+        """Returns the keys as they are told, once they may be."""
+        return KeyRows.of_columns([column.tolist() for column in self.keys], self.length)
+
+    @property
     def numbers(self) -> list[tuple[int, ...]]:
         """Returns the statistics, or the cells and counts, of each group."""
         if self.cells is not None:
@@ -224,6 +229,11 @@ class KeyRows:
         made = cls(length)
         made.columns = list(columns)
         return made
+
+    def extended(self, key: Key) -> KeyRows:
+        """Returns the keys and one more."""
+        columns = [[*column, value] for column, value in zip(self.columns, key, strict=True)]
+        return KeyRows.of_columns(columns, self.length + 1)
 
     @cached_property
     def tuples(self) -> tuple[Key, ...]:
