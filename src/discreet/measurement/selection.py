@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,8 +121,9 @@ class Threshold:
     def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
         """Selects the groups that are shown, given their noisy statistics."""
         del exact, releaser
-        numerators, denominator = self.size.linear.numerators(noisy)
-        return np.asarray(numerators >= self.smallest * denominator, dtype=bool)
+        found = self.size.linear.numerators(noisy)
+        sizes: Any = found[0]
+        return np.asarray(sizes >= self.smallest * found[1], dtype=bool)
 
     def __str__(self) -> str:
         return f"Groups are shown only if their noisy count reaches {self.smallest}."
