@@ -265,6 +265,13 @@ class Dialect(ABC):
         """Returns a double {0} times two to a power; beyond the range of doubles it is infinite, or zero."""
         return Template(f"{{0}} * {self.literal(2.0**exponent, Type.FLOAT)}")
 
+    def scaled_within(self, exponent: int) -> Template:
+        """Returns a double {0} times two to a power, where it is known that the result is below 2^62 in size.
+
+        Its text is all of it: what it repeats has a name.
+        """
+        return self.scaled(exponent)
+
     def fold(self, kind: str, argument: Type) -> str | None:
         """Returns the aggregate of a kind, of terms {0} of a type; None if it needs more than the values."""
         return self.folds.get((kind, argument)) or self.folds.get(kind)
