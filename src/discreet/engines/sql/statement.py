@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
+from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows, several
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
@@ -201,7 +201,12 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         made=reading.source is not None,
         heavy=likely,
     )
-    sql = _by_row(parts) if reading.bounding is None else _bounded(parts, reading.bounding).sql()
+    if reading.bounding is None:
+        sql = _by_row(parts)
+    else:
+        if likely is None and reading.source is None:
+            parts = replace(parts, heavy=several(parts, reading.bounding))
+        sql = _bounded(parts, reading.bounding).sql()
     return Statement(sql=sql, parameters=_named(printer, sql), keys=len(keys), finish=finish)
 
 
