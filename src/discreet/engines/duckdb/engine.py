@@ -145,7 +145,7 @@ class DuckDB(Engine):
         return Access(
             is_slow=isinstance(source, Csv) and _is_short(source),
             is_kept=_is_short(source),
-            is_dense=_bits(source) > _FEW and 0 < span <= _PLACES,
+            is_dense=_bits(source) > _FEW and 0 < span <= _PLACES + 1,
             ends=(least, most) if numbered else None,
         )
 
