@@ -16,6 +16,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.base import steps
 from discreet.engines.sql import printer
 from discreet.errors import QueryFailed
+from discreet.exact import float_above, float_below
 from discreet.noise import SeededBits
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Bounding, Reading, Statistic
@@ -84,14 +85,12 @@ def infinite_ones_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 def ends_beyond_the_bounds(patch: pytest.MonkeyPatch) -> None:
-    above, below = printer.float_above, printer.float_below
-    patch.setattr(printer, "float_above", below)
-    patch.setattr(printer, "float_below", above)
+    patch.setattr(printer, "float_above", float_below)
+    patch.setattr(printer, "float_below", float_above)
 
 
 def ends_left_out(patch: pytest.MonkeyPatch) -> None:
-    honest = printer.float_above
-    patch.setattr(printer, "float_above", lambda end: math.nextafter(honest(end), math.inf))
+    patch.setattr(printer, "float_above", lambda end: math.nextafter(float_above(end), math.inf))
 
 
 @pytest.mark.parametrize("mutate", [None, infinite_ones_counted, ends_beyond_the_bounds, ends_left_out])
