@@ -153,10 +153,10 @@ def otherwise_bounded(engine: Engine) -> list[DuckDB]:
             other, dialect = copy.copy(engine), copy.copy(engine.dialect)
             dialect.strategy, other.dialect = strategy, dialect
             made.append(other)
-    return [*made, accessed(engine, ACCESSES[1])]
+    return [*made, *(accessed(engine, access) for access in ACCESSES[1:])]
 
 
-ACCESSES = (Access(), Access(is_kept=True, is_dense=True))
+ACCESSES = (Access(), Access(is_kept=True, is_dense=True), Access(is_kept=True, ends=(0, 9)))
 """Ways of reading a table that an engine does not choose for a small frame."""
 
 

@@ -43,6 +43,18 @@ def test_units_that_are_close_together_are_found_by_their_places(tmp_path: Path,
         assert all(unsealed(accessed(engine, access).read(asked)) == found for access in ACCESSES)
 
 
+def test_the_most_places_are_close_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(
+        pa.table({"u": [i % 5003 for i in range(ROWS)], "a": [1] * ROWS, "x": [1.0] * ROWS}), tmp_path / "t.parquet"
+    )
+    with DuckDB(threads=1) as engine:
+        engine.register("t", tmp_path / "t.parquet", {"u": N, "a": N, "x": F})
+        monkeypatch.setattr(module, "_bits", lambda _source: 20)
+        for places, is_dense in ((5002, True), (5001, False)):
+            monkeypatch.setattr(module, "_PLACES", places)
+            assert engine._access(reading(bounding(3, 1)), engine._cursor()).is_dense is is_dense
+
+
 def test_a_file_that_is_gone_is_a_failure_that_says_nothing(tmp_path: Path) -> None:
     """How a table is read best is found out where errors lose their texts."""
     path = tmp_path / "t.parquet"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -11,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engines import DuckDB
+from discreet.engines import DuckDB, Memory
 from discreet.engines.base import steps
+from discreet.engines.sql import printer
+from discreet.errors import QueryFailed
+from discreet.exact import float_above, float_below
 from discreet.noise import SeededBits
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Bounding, Reading, Statistic
 from discreet.plan.model.types import Type
-from tests.engines.tables import EDGES, WIDE, B, Bench, D, F, N, T, call, col, lit
+from tests.engines.tables import EDGES, WIDE, B, Bench, D, F, N, T, arrow, call, col, lit
 from tests.open_groups import unsealed
 
 X = col("x", F)
@@ -48,6 +52,65 @@ def by_id(*statistics: Statistic) -> Reading:
 def test_the_grid_is_exact_on_edges(bench: Bench, kind: Type) -> None:
     bench.load([{"id": i, "x": x} for i, x in enumerate(EDGES[kind])], {"id": N, "x": kind})
     bench.agreed(by_id(*(total(kind, *grid) for grid in GRIDS)))
+
+
+BETWEEN_DOUBLES = [
+    (0, (1 << 53) + 1, (1 << 53) + 1),
+    (0, -(1 << 53) - 1, (1 << 53) + 1),
+    (-1, -(1 << 54) - 3, -(1 << 54) - 3),
+    (-1000, -3, (1 << 60)),
+    (964, 1, (1 << 60) - 1),
+    (1000, 1 << 25, 1 << 59),
+    (1000, -(1 << 59), -(1 << 25)),
+]
+"""Grids with bounds that are no doubles, that have none between them, or beyond all of them."""
+
+
+def next_to_the_ends() -> list[Value]:
+    """The doubles on both sides of each bound, and those that are in no order with others."""
+    grids = [*GRIDS, *BETWEEN_DOUBLES]
+    ends = [Fraction(end) * Fraction(2) ** exponent for exponent, *ends in grids for end in ends]
+    near = [float(end) for end in ends if abs(end) < 2**1024 - 2**970]
+    beside = [math.nextafter(x, to) for x in near for to in (math.inf, -math.inf)]
+    return list(dict.fromkeys([*near, *beside, *EDGES[F]]))
+
+
+def test_values_next_to_the_ends_are_clipped(bench: Bench) -> None:
+    bench.load([{"id": i, "x": x} for i, x in enumerate(next_to_the_ends())], {"id": N, "x": F})
+    sums = (total(F, *grid) for grid in (*GRIDS, *BETWEEN_DOUBLES))
+    bench.agreed(by_id(Statistic(kind="values", argument=X), *sums))
+
+
+def infinite_ones_counted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(printer, "_LARGEST", math.inf)
+
+
+def ends_beyond_the_bounds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(printer, "float_above", float_below)
+    patch.setattr(printer, "float_below", float_above)
+
+
+def ends_left_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(printer, "float_above", lambda end: math.nextafter(float_above(end), math.inf))
+
+
+@pytest.mark.parametrize("mutate", [None, infinite_ones_counted, ends_beyond_the_bounds, ends_left_out])
+def test_the_referee_notices(
+    monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None] | None
+) -> None:
+    rows = [{"id": i, "x": x} for i, x in enumerate(next_to_the_ends())]
+    reading = by_id(*(total(F, *grid) for grid in BETWEEN_DOUBLES))
+    memory = Memory()
+    memory.register("t", rows, {"id": N, "x": F})
+    if mutate is not None:
+        mutate(monkeypatch)
+    with DuckDB(threads=1) as engine:
+        engine.register("t", arrow(rows, {"id": N, "x": F}), {"id": N, "x": F})
+        try:
+            is_right = unsealed(engine.read(reading)) == unsealed(memory.read(reading))
+        except QueryFailed:  # steps beyond 64 bits
+            is_right = False
+    assert is_right is (mutate is None)
 
 
 def doubles(bits: SeededBits, count: int) -> list[float]:

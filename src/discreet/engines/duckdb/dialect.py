@@ -112,6 +112,11 @@ def _struct(**parts: str) -> str:
     return f"struct_pack({', '.join(f'{name} := {sql}' for name, sql in parts.items())})"
 
 
+def _modulo(number: str, others: str = "") -> str:
+    """A whole number modulo P; most are below it, and to see that takes half as long as a division."""
+    return f"(CASE WHEN {number} BETWEEN {1 - P} AND {P - 1} THEN {number} {others}ELSE {number} % {P} END)"
+
+
 class DuckDBDialect(Dialect):
     """DuckDB's SQL: HUGEINT sums, named parameters, lists and structs.
 
@@ -131,7 +136,7 @@ class DuckDBDialect(Dialect):
     }
     wide = "HUGEINT"
     rank_numbers: ClassVar[Mapping[Type, str]] = {
-        Type.INT: f"(CAST({{0}} AS BIGINT) % {P})",
+        Type.INT: _modulo("CAST({0} AS BIGINT)"),
         Type.BOOL: "CAST({0} AS BIGINT)",
         Type.DATE: "({0} - DATE '1970-01-01')",
         Type.TIMESTAMP: f"(epoch_us({{0}}) % {P})",
@@ -152,8 +157,18 @@ class DuckDBDialect(Dialect):
     bucket_bit = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"
     bit_count = "CAST(bit_count({0}) AS BIGINT)"
     ordered_list = "list({0} ORDER BY {1})"
+    count_between = (
+        "coalesce(bit_count(bitstring_agg(CASE WHEN {0} BETWEEN {1} AND {2} THEN {0} END, "
+        "CAST({1} AS BIGINT), CAST({2} AS BIGINT))), 0)"
+    )
     run = "unnest(range({0}, {1} + 1))"
     extremes = struct_extremes(_struct, "struct_extract({0}, 'b')")
+
+    def key_number(self, key: str, kind: Type, null: int) -> str:
+        """Writes a key as a number; what is asked of INTs first is true of nearly all of them."""
+        if kind is not Type.INT:
+            return super().key_number(key, kind, null)
+        return _modulo(self.cast(key, kind), f"WHEN {key} IS NULL THEN {null} ")
 
     def narrow(self, sql: str) -> str:
         """Writes a HUGEINT as a BIGINT, NULL if that does not hold it."""

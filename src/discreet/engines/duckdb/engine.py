@@ -40,6 +40,9 @@ _BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at
 _UNPACKED = 16  # how much longer a packed file may be
 _TIMES_AS_LONG = {Parquet: 2, FileTable: 2}  # how much longer numbers may be than where they are stored
 _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
+_FEW_ROWS = 10_000  # are not worth another statement
+_NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
+_MOST_BITS = 1 << 27  # of a set of numbers, which every thread has
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -88,7 +91,7 @@ class DuckDB(Engine):
         self._settings = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(spill or "")}
         self._deadline = deadline
         self._tables: dict[str, _Table] = {}
-        self._dense: dict[tuple[str, str], bool] = {}
+        self._sizes: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._open: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.RLock()
 
@@ -114,7 +117,7 @@ class DuckDB(Engine):
         known = described(kind)
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
         with self._lock:
-            self._dense.clear()
+            self._sizes.clear()
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             if self._open is not None:  # the open database is locked; the next question opens another
                 self._open.close()
@@ -140,25 +143,31 @@ class DuckDB(Engine):
         source, limits = self._tables[reading.table].source, reading.bounding
         if limits is None:
             raise InternalError("Rows are chosen where contributions are bounded.")
+        least, most, rows = self._size(reading.table, limits.unit, cursor)
+        span = most - least + 1
+        numbered = _FEW_ROWS < rows < span * _NUMBERED and span < min(rows * _SPREAD, _MOST_BITS)
         return Access(
             is_slow=isinstance(source, Csv) and _is_short(source),
             is_kept=_is_short(source),
-            is_dense=_bits(source) > _FEW and self._is_dense(reading.table, limits.unit, cursor),
+            is_dense=_bits(source) > _FEW and 0 < span <= _PLACES + 1,
+            ends=(least, most) if numbered else None,
         )
 
-    def _is_dense(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> bool:
-        """Whether a column's numbers are so close together that DuckDB finds one by its place; only time rests on it.
+    def _size(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
+        """The least and the largest of a column's numbers, and how many rows there are; (1, 0, 0) if that is unknown.
 
-        Files and tables say their least and largest number without being read.
+        Files and tables say it without being read. Only time rests on it: numbers close together are found by their
+        places, and where there are about as many rows as numbers, they most likely number the rows.
         """
         kinds = (self._tables[table].columns[unit].type, self._columns[table][unit])
         if kinds != (Type.INT, Type.INT) or isinstance(self._tables[table].source, Csv):
-            return False
-        if (table, unit) not in self._dense:
+            return 1, 0, 0
+        if (table, unit) not in self._sizes:
             place, column = list(self._tables).index(table), DIALECT.quoted(unit)
-            (ends,) = cursor.execute(f"SELECT min({column}), max({column}) FROM t{place}").fetchall()
-            self._dense[table, unit] = None not in ends and ends[1] - ends[0] <= _PLACES
-        return self._dense[table, unit]
+            sql = f"SELECT min({column}), max({column}), count(*) FROM t{place}"
+            ((least, most, rows),) = cursor.execute(sql).fetchall()
+            self._sizes[table, unit] = (1, 0, 0) if least is None else (least, most, rows)
+        return self._sizes[table, unit]
 
     def _groups(
         self,

@@ -186,6 +186,10 @@ class PostgresDialect(Dialect):
         """Returns a double times two to a power: zero where that is too small for one, NULL where it is too large."""
         return scaled(exponent)
 
+    def scaled_within(self, exponent: int) -> Template:
+        """Returns a double times two to a power, not too large by far; it may still be too small for one."""
+        return super().scaled(exponent) if exponent > 0 else scaled(exponent)
+
     def pattern(self, written: str) -> str:
         """Returns a regular expression in PostgreSQL's notation."""
         return translated(written)

@@ -1,8 +1,9 @@
 """The statement of a reading with bounded contributions: `row_choice` in SQL, with work only where it is needed.
 
     own        rows with a unit, and their keys and terms
-    heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
-               they are, and are not looked at below
+    heavy      if rows are joined: units that may exceed their limits by a count of the sides; or, where most units
+               seem to have one row, those that have more than are surely within the limits; others' rows count as they
+               are, and are not looked at below
     base       own rows with keys that count, and the rank r of their groups; the public groups, if there are such, have
                numbers g; rows are kept, so that they are read and ranked once, unless there are too many to keep
     bare       the same without terms, where base is read anew wherever it is named
@@ -170,6 +171,24 @@ class BoundedRows:
         cells = [f"{dialect.ordered_list.format(x, 'c')} AS {name}" for x, name in (("c", "cells"), ("n", "counts"))]
         found = select(*parts.k, *cells, source=nested(counted), group=parts.k)
         return f"WITH own {dialect.inline} ({self.own([])}) {found}"
+
+
+def several(parts: Parts, bounding: Bounding) -> str | None:
+    """Prints a query for units with so many rows that they may exceed the limits, if most seem to have one row each.
+
+    Rows of the others are counted as they come: none of their ranks is computed. Where units are counted, a unit has
+    one of them; no sum tells how many values differ. If there are as many different units as rows, which a set of their
+    numbers tells, nobody has several.
+    """
+    access, dialect = parts.printer.access, parts.dialect
+    is_whole = parts.printer.declared[bounding.unit] is Type.INT
+    if access.ends is None or access.is_slow or parts.distinct or not (is_whole and dialect.count_between):
+        return None
+    different = dialect.count_between.format("u", *access.ends)
+    some = select(f"COUNT(*) <> {different}", source="own")
+    few = 1 if parts.counts_units else bounding.rows
+    few = min(few, bounding.groups) if parts.keys else few
+    return select("u", source="own", where=f"({some})", group=["u"], having=f"COUNT(*) > {few}")
 
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:

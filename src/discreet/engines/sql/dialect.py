@@ -145,6 +145,9 @@ class Dialect(ABC):
     Of *first* and *last* the value may be NULL; of rows that are equal in the order, one with a value comes first.
     """
 
+    count_between: ClassVar[str] = ""
+    """An aggregate: how many different INTs {0} there are from {1} to {2}; empty where none is quicker than groups."""
+
     strategy: Strategy = "suspects"
     """How it bounds contributions best."""
 
@@ -264,6 +267,19 @@ class Dialect(ABC):
     def scaled(self, exponent: int) -> Template:
         """Returns a double {0} times two to a power; beyond the range of doubles it is infinite, or zero."""
         return Template(f"{{0}} * {self.literal(2.0**exponent, Type.FLOAT)}")
+
+    def scaled_within(self, exponent: int) -> Template:
+        """Returns a double {0} times two to a power, where it is known that the result is below 2^62 in size.
+
+        Its text is all of it: what it repeats has a name.
+        """
+        return self.scaled(exponent)
+
+    def key_number(self, key: str, kind: Type, null: int) -> str:
+        """Writes a key as its number of `rank_numbers`, and NULL as another one below P."""
+        if kind is Type.INT:  # a database may know that the column has no NULL
+            return self.rank_numbers[kind].format(f"coalesce({key}, {null})")
+        return f"coalesce({self.rank_numbers[kind].format(key)}, {null})"
 
     def fold(self, kind: str, argument: Type) -> str | None:
         """Returns the aggregate of a kind, of terms {0} of a type; None if it needs more than the values."""

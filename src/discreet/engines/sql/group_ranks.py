@@ -45,10 +45,5 @@ def mixed(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tuple[str, Typ
 def _key_numbers(dialect: Dialect, salt: Salt, keys: Sequence[tuple[str, Type]]) -> Iterator[str]:
     """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
     for i, (key, kind) in enumerate(keys):
-        number = dialect.rank_numbers[kind]
-        if kind is Type.INT:  # below P, which NULL's number is; a database may know that the column has no NULL
-            whole = number.format(f"coalesce({key}, {salt.null})")
-        else:
-            whole = f"coalesce({number.format(key)}, {salt.null})"
-        place = f"{whole} * {salt.factor(i)}"
+        place = f"{dialect.key_number(key, kind, salt.null)} * {salt.factor(i)}"
         yield f"({place}) % {P}" if i else place

@@ -53,11 +53,13 @@ class Access:
         is_slow: whether ids are better not computed twice, as those of a text file.
         is_kept: whether rows that are needed twice are better kept than read again.
         is_dense: whether the units are whole numbers close together.
+        ends: the smallest and the largest unit, if units are whole numbers of which most seem to have one row each.
     """
 
     is_slow: bool = False
     is_kept: bool = False
     is_dense: bool = False
+    ends: tuple[int, int] | None = None
 
 
 @dataclass
@@ -84,6 +86,7 @@ class Printer:
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
     _layers: list[dict[str, str]] = field(default_factory=list)
+    _unchecked: dict[str, Term] = field(default_factory=dict)
 
     def print(self, expression: Expression) -> Term:
         """Prints an expression over declared columns."""
@@ -99,7 +102,19 @@ class Printer:
             alias = f"v{len(self._named)}"
             self._layers[term.level][alias] = term.sql
             self._named[term.sql] = Term(alias, term.level + 1, simple=True)
+            if term.sql in self._unchecked:
+                self._unchecked[alias] = self._unchecked[term.sql]
         return self._named[term.sql]
+
+    def finite(self, term: Term) -> Term:
+        """Prints a double, NULL if it is NaN or infinite."""
+        made = self.fill(self.dialect.finite, term)
+        self._unchecked[made.sql] = term
+        return made
+
+    def unchecked(self, term: Term) -> Term:
+        """Returns the double that `finite` was given to make a term, if it did: for what asks for its size anyway."""
+        return self._unchecked.get(term.sql, term)
 
     def value(self, value: Any, kind: Type) -> Term:
         """Prints a literal; texts travel beside the statement."""
@@ -158,7 +173,7 @@ class Printer:
         stored = self.columns[name][0]
         term = Term(alias, 0, simple=True)
         doubtful = stored is Type.FLOAT and not self.is_finite
-        return self.name(self.fill(self.dialect.finite, term)) if doubtful else term
+        return self.name(self.finite(term)) if doubtful else term
 
     def _column(self, expression: Column) -> Term:
         stored, declared = self.columns[expression.name][0], self.declared[expression.name]
@@ -207,7 +222,7 @@ class Printer:
         result = self.fill(template.text, *terms)
         if template.gridded:
             return self._gridded(result)
-        return self.fill(self.dialect.finite, self.name(result)) if template.infinite else result
+        return self.finite(self.name(result)) if template.infinite else result
 
     def _gridded(self, term: Term) -> Term:
         """`elementary.on_grid` in the same three operations; comparisons put NaN above all numbers."""
@@ -237,6 +252,7 @@ _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
 _CLIP = "CASE WHEN {{0}} <= {low} THEN {bottom} WHEN {{0}} >= {high} THEN {top} ELSE {inside} END"
 _HALVED = 1 << 60  # the largest bound twice of which, and a little more, is a whole number of 64 bits
 _NULL_OR = "CASE WHEN {{0}} IS NULL THEN NULL ELSE {inside} END"
+_LARGEST = sys.float_info.max
 
 
 def grid_steps(printer: Printer, statistic: Statistic, argument: Term, kind: Type) -> Term:
@@ -249,18 +265,45 @@ def grid_steps(printer: Printer, statistic: Statistic, argument: Term, kind: Typ
     below 1/2, and where it is rounded it stays at or above. (A double plus 1/2 would not do: 0.5 - 2^-54 would become
     1.) The cases of CASE keep NULL, which LEAST and GREATEST would turn into a bound.
     """
-    form = _whole_number if kind is Type.INT else _double
+    if kind is Type.INT:
+        form = _whole_number
+    else:
+        form = _double if max(abs(statistic.low), abs(statistic.high)) <= _HALVED else _large_double
     return printer.name(form(printer, statistic, printer.name(argument)))
 
 
-def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
+def _ends(statistic: Statistic) -> tuple[Fraction, Fraction]:
     low, high = (Fraction(steps) * Fraction(2) ** statistic.exponent for steps in (statistic.low, statistic.high))
+    return low, high
+
+
+def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
+    """Asks first whether x is between the outermost doubles that lie within the bounds: most are, and nothing more is.
+
+    Their steps are within the bounds, too; a double beyond the lower one is below low * 2^exponent, so that its steps
+    are clipped to low. Where no double lies within the bounds, the lower one is just above the upper one, and each x
+    is beyond one of them. NaN is above all numbers, and neither it nor an infinite one is in any case of the CASE.
+    """
+    low, high = _ends(statistic)
+    ends = [printer.dialect.literal(end, Type.FLOAT) for end in (float_above(low), float_below(high))]
+    most, least = (printer.dialect.literal(end, Type.FLOAT) for end in (_LARGEST, -_LARGEST))
+    scaled = printer.dialect.scaled_within(1 - statistic.exponent).text
+    inside = printer.dialect.nearest_to_half.format(f"({scaled})")
+    text = (
+        f"CASE WHEN {{0}} BETWEEN {ends[0]} AND {ends[1]} THEN {inside} "
+        f"WHEN {{0}} > {ends[1]} AND {{0}} <= {most} THEN {statistic.high} "
+        f"WHEN {{0}} < {ends[0]} AND {{0}} >= {least} THEN {statistic.low} END"
+    )
+    return printer.fill(text, printer.unchecked(x))
+
+
+def _large_double(printer: Printer, statistic: Statistic, x: Term) -> Term:
+    low, high = _ends(statistic)
     bottom, top = _below(low), _above(high)
     ends = (printer.dialect.literal(end, Type.FLOAT) for end in (bottom, top))
     clipped = printer.fill(_clip(*ends), x)
-    halved = max(abs(statistic.low), abs(statistic.high)) <= _HALVED
-    scaled = printer.name(printer.apply(printer.dialect.scaled(halved - statistic.exponent), clipped))
-    whole = printer.fill(printer.dialect.nearest_to_half if halved else printer.dialect.nearest, scaled)
+    scaled = printer.name(printer.apply(printer.dialect.scaled(-statistic.exponent), clipped))
+    whole = printer.fill(printer.dialect.nearest, scaled)
     if (Fraction(bottom), Fraction(top)) == (low, high):
         return whole
     return printer.fill(_clip(str(statistic.low), str(statistic.high)), printer.name(whole))
@@ -271,11 +314,11 @@ def _clip(low: str, high: str) -> str:
 
 
 def _below(bound: Fraction) -> float:
-    return float_below(max(bound, -Fraction(sys.float_info.max)))
+    return float_below(max(bound, -Fraction(_LARGEST)))
 
 
 def _above(bound: Fraction) -> float:
-    return float_above(min(bound, Fraction(sys.float_info.max)))
+    return float_above(min(bound, Fraction(_LARGEST)))
 
 
 def _whole_number(printer: Printer, statistic: Statistic, x: Term) -> Term:
@@ -284,14 +327,13 @@ def _whole_number(printer: Printer, statistic: Statistic, x: Term) -> Term:
 
 
 def _finer(statistic: Statistic) -> str:
-    """x * 2^k lies inside the bounds exactly if x lies inside theirs divided by 2^k; inside, it cannot overflow."""
+    """x * 2^k lies within the bounds exactly if x lies within theirs divided by 2^k; then it cannot overflow."""
     scale = 1 << -statistic.exponent
-    return _CLIP.format(
-        low=_wide(statistic.low // scale),
-        bottom=statistic.low,
-        high=_wide(-(-statistic.high // scale)),
-        top=statistic.high,
-        inside=f"{{0}} * {min(scale, 1 << 62)}",  # a larger scale leaves only x = 0 inside
+    low, high = _wide(-(-statistic.low // scale)), _wide(statistic.high // scale)
+    inside = "{0}" if scale == 1 else f"{{0}} * {min(scale, 1 << 62)}"  # a larger scale leaves only x = 0 within
+    return (
+        f"CASE WHEN {{0}} BETWEEN {low} AND {high} THEN {inside} "
+        f"WHEN {{0}} > {high} THEN {statistic.high} WHEN {{0}} < {low} THEN {statistic.low} END"
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
+from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows, several
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.fetched import Fetched
 from discreet.engines.sql.join_bounds import heavy
@@ -219,7 +219,12 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         made=reading.source is not None,
         heavy=likely,
     )
-    sql = _by_row(parts) if reading.bounding is None else _bounded(parts, reading.bounding).sql()
+    if reading.bounding is None:
+        sql = _by_row(parts)
+    else:
+        if likely is None and reading.source is None:
+            parts = replace(parts, heavy=several(parts, reading.bounding))
+        sql = _bounded(parts, reading.bounding).sql()
     many = bool(keys) and (reading.public_keys is None or len(reading.public_keys) > _FEW_GROUPS)
     return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=finish, is_long=many)
 
