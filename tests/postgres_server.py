@@ -202,7 +202,7 @@ def server_programs() -> Path:
     if config is not None:
         places.append(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
     beside = shutil.which("postgres")
-    for place in ([os.path.dirname(beside)] if beside else []) + places:
+    for place in ([os.path.dirname(os.path.realpath(beside))] if beside else []) + places:  # links may be a few of them
         if all(os.access(os.path.join(place, name), os.X_OK) for name in ("initdb", "pg_ctl", "postgres")):
             return Path(place)
     raise FileNotFoundError("No PostgreSQL server programs were found; e.g. apt-get install postgresql")
