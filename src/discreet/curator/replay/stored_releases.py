@@ -142,7 +142,7 @@ def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Relea
         length = fields["count"]
         keys = KeyRows.of_columns([_read_column(column) for column in fields["columns"]], length)
         columns = [_read_numbers(column) for column in fields["noisy"]]
-        noisy: Integers = np.array(columns).reshape(program.width, length).T
+        noisy: Integers = np.array(columns, dtype=None if columns else object).reshape(program.width, length).T
     else:
         keys = KeyRows.of([tuple(_read(value) for value in key) for key in fields["keys"]])
         noisy = np.array(fields["noisy"], dtype=object).reshape(keys.length, program.width)
