@@ -12,7 +12,7 @@ from discreet.engines import DuckDB
 from discreet.engines.duckdb import engine as module
 from discreet.engines.sql.printer import Access
 from discreet.errors import QueryFailed
-from tests.engines.tables import ACCESSES, F, N, T, accessed, bounding, col
+from tests.engines.tables import ACCESSES, F, N, S, T, accessed, bounding, col
 from tests.engines.test_bounding import reading
 from tests.open_groups import unsealed
 
@@ -53,6 +53,21 @@ def test_the_most_places_are_close_together(tmp_path: Path, monkeypatch: pytest.
         for places, is_dense in ((5002, True), (5001, False)):
             monkeypatch.setattr(module, "_PLACES", places)
             assert engine._access(reading(bounding(3, 1)), engine._cursor()).is_dense is is_dense
+
+
+def test_what_a_file_says_of_another_column_makes_nothing_fail(tmp_path: Path) -> None:
+    """DuckDB reads what is said of all columns, and fails at milliseconds that are no microseconds."""
+    moments = pa.array([LAST if i == 7 else i for i in range(ROWS)], pa.timestamp("ms"))
+    values = [(i * 2654435761 % 1_000_003) / 7 for i in range(ROWS)]
+    table = pa.table({"u": IDS["dense"], "a": [i % 40 for i in range(ROWS)], "x": values, "m": moments})
+    pq.write_table(table, tmp_path / "t.parquet", compression="none")
+    asked = reading(bounding(3, 1), keys=(col("a", N),))
+    with DuckDB(threads=1) as engine:
+        engine.register("t", tmp_path / "t.parquet", {"u": N, "a": N, "x": F, "m": S})
+        assert module._bits(engine._tables["t"].source) > module._FEW
+        found = engine.read(asked)
+        engine.register("t", table.drop_columns(["m"]), {"u": N, "a": N, "x": F})
+        assert engine.read(asked) == found
 
 
 def test_a_file_that_is_gone_is_a_failure_that_says_nothing(tmp_path: Path) -> None:

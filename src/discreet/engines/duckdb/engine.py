@@ -43,6 +43,7 @@ _PLACES = 1_000_000  # among which DuckDB looks up a number by its place
 _FEW_ROWS = 10_000  # are not worth another statement
 _NUMBERED, _SPREAD = 1.1, 4  # at most so many rows for each number up to the largest one, and numbers for each row
 _MOST_BITS = 1 << 27  # of a set of numbers, which every thread has
+_UNKNOWN = (1, 0, 0)  # no numbers and no rows
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -143,30 +144,38 @@ class DuckDB(Engine):
         source, limits = self._tables[reading.table].source, reading.bounding
         if limits is None:
             raise InternalError("Rows are chosen where contributions are bounded.")
-        least, most, rows = self._size(reading.table, limits.unit, cursor)
+        many = _bits(source) > _FEW
+        least, most, rows = _UNKNOWN
+        if many or isinstance(source, Frame):
+            least, most, rows = self._size(reading.table, limits.unit, cursor)
         span = most - least + 1
         numbered = _FEW_ROWS < rows < span * _NUMBERED and span < min(rows * _SPREAD, _MOST_BITS)
         return Access(
             is_slow=isinstance(source, Csv) and _is_short(source),
             is_kept=_is_short(source),
-            is_dense=_bits(source) > _FEW and 0 < span <= _PLACES + 1,
+            is_dense=many and 0 < span <= _PLACES + 1,
             ends=(least, most) if numbered else None,
         )
 
     def _size(self, table: str, unit: str, cursor: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
-        """The least and the largest of a column's numbers, and how many rows there are; (1, 0, 0) if that is unknown.
+        """The least and the largest of a column's numbers, and how many rows there are.
 
         Files and tables say it without being read. Only time rests on it: numbers close together are found by their
         places, and where there are about as many rows as numbers, they most likely number the rows.
         """
         kinds = (self._tables[table].columns[unit].type, self._columns[table][unit])
         if kinds != (Type.INT, Type.INT) or isinstance(self._tables[table].source, Csv):
-            return 1, 0, 0
+            return _UNKNOWN
         if (table, unit) not in self._sizes:
             place, column = list(self._tables).index(table), DIALECT.quoted(unit)
             sql = f"SELECT min({column}), max({column}), count(*) FROM t{place}"
-            ((least, most, rows),) = cursor.execute(sql).fetchall()
-            self._sizes[table, unit] = (1, 0, 0) if least is None else (least, most, rows)
+            try:
+                ((least, most, rows),) = cursor.execute(sql).fetchall()
+            except FATAL:
+                raise
+            except duckdb.Error:  # at what a file says of another column, such as milliseconds that are no microseconds
+                return _UNKNOWN
+            self._sizes[table, unit] = _UNKNOWN if least is None else (least, most, rows)
         return self._sizes[table, unit]
 
     def _groups(
