@@ -15,9 +15,10 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.sql import statement
 from discreet.engines.sql.fetched import FetchedRows, FetchedTable
 from discreet.exact.integer_columns import objects
+from discreet.plan.model.group_columns import PublicKeys
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
-from tests.engines.tables import B, D, F, N, S, T, arrow, bounding, col
+from tests.engines.tables import B, Bench, D, F, N, S, T, arrow, bounding, col
 from tests.open_groups import unsealed
 
 DAY, MOMENT = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 23, 59, 59, 999999)
@@ -107,3 +108,32 @@ def test_long_results_are_those_of_short_ones(monkeypatch: pytest.MonkeyPatch, p
 
 def test_whole_keys_without_null_stay_numbers() -> None:
     assert FetchedTable(pa.table({"k": pa.array([3, 4])})).keys(0, Type.INT).dtype == np.int64
+
+
+KEYS = {
+    "between two ends": [(i,) for i in range(-3, 1100)],
+    "with a hole": [(i,) for i in range(-3, 1100) if i != 5],
+    "with a hole and a repetition": [(4 if i == 5 else i,) for i in range(-3, 1100)],
+    "in another order": [(i,) for i in reversed(range(-3, 1100))],
+    "with NULL": [*((i,) for i in range(1100)), (None,)],
+    "pairs": [(i, j) for i in range(-3, 400) for j in range(3)],
+    "pairs without one": [(i, j) for i in range(-3, 400) for j in range(3) if (i, j) != (5, 1)],
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_many_public_keys_are_those_that_are_read(bench: Bench, name: str) -> None:
+    public = KEYS[name]
+    rows = [{"k": None if i == 7 else i % 1300 - 100, "j": i % 4 - 1} for i in range(3000)]
+    bench.load(rows, {"k": N, "j": N})
+    keys = (col("k", N), col("j", N))[: len(public[0])]
+    found = bench.agreed(Reading(table="t", keys=keys, public_keys=tuple(public), statistics=(Statistic(kind="rows"),)))
+    there = {(row["k"], row["j"])[: len(keys)] for row in rows}
+    assert found.keys() == there & set(public)
+
+
+def test_mutant_keys_with_a_hole_are_taken_for_all_between() -> None:
+    public = PublicKeys(KEYS["with a hole"])
+    vars(public)["_first"], vars(public)["_by_key"] = np.array([]), dict.fromkeys(range(1103))
+    assert public.ends == [(-3, 1099)]
+    assert PublicKeys(KEYS["with a hole"]).ends is PublicKeys(KEYS["with a hole and a repetition"]).ends is None

@@ -18,7 +18,7 @@ from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind,
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.exact.integer_columns import combined
-from discreet.plan.model.group_columns import GroupColumns
+from discreet.plan.model.group_columns import GroupColumns, public_keys
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Bounding, Only, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
@@ -302,6 +302,17 @@ def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Weig
     return {place: times}
 
 
+def _between(parts: Parts) -> str:
+    """Prints the condition to be among many public keys that are all whole numbers between two ends; "" elsewhere."""
+    keys = parts.public_keys or ()
+    ends = public_keys(keys).ends if len(keys) > _FEW_GROUPS else None
+    return (
+        ""
+        if ends is None
+        else " AND ".join(f"g.k{i} BETWEEN {least} AND {most}" for i, (least, most) in enumerate(ends))
+    )
+
+
 def _by_row(parts: Parts) -> str:
     """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
     aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
@@ -313,5 +324,5 @@ def _by_row(parts: Parts) -> str:
         group=[str(i + 1) for i in range(len(parts.keys))],
         having="" if parts.keys else "COUNT(*) > 0",
     )
-    public = parts.public("g")
+    public = _between(parts) or parts.public("g")
     return select("*", source=nested(text, "g"), where=public) if public else text

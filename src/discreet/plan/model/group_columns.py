@@ -5,6 +5,7 @@ Nothing here says which groups may be shown. `discreet.measurement.releases.exac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -149,6 +150,20 @@ class PublicKeys:
         if self._first is not None:
             columns = (column[self._first] for column in columns)
         return GroupColumns(length, self.columns, tuple(columns))
+
+    @cached_property
+    def ends(self) -> list[tuple[int, int]] | None:
+        """Returns the least and the largest of each key, if the keys are all whole numbers between them, else None.
+
+        >>> PublicKeys([(2, 7), (3, 8), (2, 8), (3, 7)]).ends, PublicKeys([(2,), (4,)]).ends
+        ([(2, 3), (7, 8)], None)
+        """
+        columns = [column.tolist() for column in self.columns]
+        if not columns or any(set(map(type, column)) != {int} for column in columns):
+            return None
+        found = [(min(column), max(column)) for column in columns]
+        different = len(self.keys) if self._first is None else len(self._by_key)
+        return found if math.prod(most - least + 1 for least, most in found) == different else None
 
     def _places(self, groups: GroupColumns) -> Places:
         """The first place of each group's key, -1 if it is none of them."""
