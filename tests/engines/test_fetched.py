@@ -16,6 +16,7 @@ from discreet.engines.sql import statement
 from discreet.engines.sql.fetched import FetchedRows, FetchedTable
 from discreet.exact.integer_columns import objects
 from discreet.plan.model.group_columns import PublicKeys
+from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.tables import B, Bench, D, F, N, S, T, arrow, bounding, col
@@ -110,7 +111,7 @@ def test_whole_keys_without_null_stay_numbers() -> None:
     assert FetchedTable(pa.table({"k": pa.array([3, 4])})).keys(0, Type.INT).dtype == np.int64
 
 
-KEYS = {
+KEYS: dict[str, list[tuple[Value, ...]]] = {
     "between two ends": [(i,) for i in range(-3, 1100)],
     "with a hole": [(i,) for i in range(-3, 1100) if i != 5],
     "with a hole and a repetition": [(4 if i == 5 else i,) for i in range(-3, 1100)],
