@@ -7,11 +7,13 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from discreet.dataclass import _UNCOMPILED, dataclass
+from discreet.engines.spark import python_functions
 
 Maker = Callable[..., Any]
 MAKERS: dict[str, Maker] = {"ours": dataclass, "the standard library's": dataclasses.dataclass}
@@ -226,3 +228,9 @@ def test_fields_without_a_type_or_with_one_default_for_all_are_refused() -> None
             make()(type("Shared", (), {"__annotations__": {"a": "list[int]"}, "a": []}))
     with pytest.raises(TypeError, match="only the standard library"):
         dataclass()(type("Passing", (), {"__annotations__": {"a": "dataclasses.InitVar[int]"}}))
+
+
+def test_what_is_sent_to_workers_has_the_standard_dataclasses() -> None:
+    """Workers of Spark have no library of ours, and make classes anew of what is sent: late methods would be lost."""
+    for module in python_functions._SENT:
+        assert "discreet.dataclass" not in Path(str(module.__file__)).read_text(encoding="utf-8"), module.__name__

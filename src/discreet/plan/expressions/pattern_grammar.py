@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NoReturn
 
-from discreet.dataclass import dataclass
 from discreet.plan.expressions.patterns import (
     ALL,
     DIGITS,

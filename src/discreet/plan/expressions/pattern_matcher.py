@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from discreet.dataclass import dataclass
 from discreet.plan.expressions.pattern_grammar import parse
 from discreet.plan.expressions.patterns import (
     ALL,

@@ -10,11 +10,11 @@ holds the normal form, and engines are given it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import singledispatch
 from itertools import pairwise
 from typing import Literal as Choice
 
-from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.plan.expressions.letter_case import LOWER, UPPER, lower_case, upper_case
 
