@@ -41,6 +41,7 @@ from discreet.engines.by_source import by_source
 from discreet.engines.spark.engine import Spark
 from discreet.errors import QueryFailed
 from discreet.engines.spark import engine as module
+from discreet.measurement.releases.open_exact import open_exact
 from discreet.engines.sql.statement import Statement
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Bounding, Reading, Statistic
@@ -60,31 +61,31 @@ reading = Reading(
 answers = {}
 with Spark(sys.argv[1], deadline=200) as engine:
     engine.register("t", sys.argv[2], columns)
-    answers["path"] = sorted(map(list, engine.read(reading).items()))
+    answers["path"] = sorted(map(list, open_exact(engine.read(reading)).groups.items()))
     frame = engine._open.read.parquet(sys.argv[2])
     engine.register("t", frame, columns)
-    answers["frame"] = sorted(map(list, engine.read(reading).items()))
+    answers["frame"] = sorted(map(list, open_exact(engine.read(reading)).groups.items()))
     view = engine._tables["t"].view
-    failing = Statement(sql=f"SELECT CAST(u AS INT) FROM {view}", parameters={}, keys=0, finish=(int,))
+    failing = Statement(sql=f"SELECT CAST(u AS INT) FROM {view}", parameters={}, keys=(), finish=({0: 1},))
     module.translated, usual = lambda *_: failing, module.translated
     try:
         engine.read(reading)
     except QueryFailed as failed:
         answers["failed"] = str(failed)
-    endless = Statement(sql="SELECT SUM(id % 7) FROM range(1000000000000)", parameters={}, keys=0, finish=(int,))
+    endless = Statement(sql="SELECT SUM(id % 7) FROM range(1000000000000)", parameters={}, keys=(), finish=({0: 1},))
     module.translated, engine._deadline = lambda *_: endless, 3
     try:
         engine.read(reading)
     except QueryFailed as failed:
         answers["stopped"] = str(failed)
     module.translated, engine._deadline = usual, 200
-    answers["again"] = sorted(map(list, engine.read(reading).items()))
+    answers["again"] = sorted(map(list, open_exact(engine.read(reading)).groups.items()))
     engine._open.sql(f"CREATE SCHEMA clinic LOCATION '{sys.argv[2]}.clinic'")
     frame.write.saveAsTable("clinic.visits")
     is_local = sys.argv[1].startswith("local")  # whose tables have no address of their own
     with engine if is_local else by_source() as other:
         other.register("t", "clinic.visits" if is_local else f"{sys.argv[1]}/clinic.visits", columns)
-        answers["catalog"] = sorted(map(list, other.read(reading).items()))
+        answers["catalog"] = sorted(map(list, open_exact(other.read(reading)).groups.items()))
 print(json.dumps(answers))
 """
 
