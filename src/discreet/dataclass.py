@@ -103,7 +103,7 @@ def _own_field(cls: type, name: str, kind: Any, *, kw_only: bool) -> Any:
 
 
 def _add_names(cls: type) -> None:
-    """Gives a class what tells of its fields: to `match`, and to whoever reads its documentation."""
+    """Gives a class what tells of its fields: to `match`, and to readers of its documentation."""
     if "__match_args__" not in vars(cls):
         cls.__match_args__ = tuple(one.name for one in fields(cls) if one.init and not one.kw_only)  # type: ignore[attr-defined, misc]
     if not cls.__doc__:

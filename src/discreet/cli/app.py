@@ -179,8 +179,8 @@ def run_alone() -> None:
 def _leave(code: object) -> None:
     """Ends the process, once everything is written that it has to write; returns where the interpreter should end it.
 
-    Commands close what they open. A thread that is still at work, an exit code that is a message, or output that
-    nobody takes any more is left to the interpreter.
+    Commands close what they open. A thread that is still at work, an exit code that is a message, or output whose
+    reader is gone is left to the interpreter.
     """
     if threading.active_count() > 1 or not isinstance(code, int | None):
         return

@@ -230,10 +230,10 @@ def _is_narrower(kind: Type, value: Value) -> bool:
 
 
 def declaration(schema: TableSchema) -> str:
-    """Returns everything declared but the version, as canonical JSON: what the book compares when it comes again.
+    """Returns everything declared but the version, as canonical JSON: what the ledger compares when it comes again.
 
-    Keys are written out as long as that leaves the text short enough for the book (`LONGEST_TEXT`); otherwise a digest
-    and the number of keys stand for each list of more than `LONGEST_LIST` characters, see `key_block`.
+    Keys are written out where the ledger has room for the text (`LONGEST_TEXT`); otherwise a digest and the number of
+    keys stand for each list of more than `LONGEST_LIST` characters, see `key_block`.
     """
     return _declaration(Same(schema))
 
@@ -270,7 +270,7 @@ def _declaration(same: Same[TableSchema]) -> str:
 
 
 def _put_together(columns: Iterable[ColumnSchema], lists: Mapping[str, str], rest: Mapping[str, Any]) -> str:
-    """Returns the canonical JSON of a declaration, of which long lists of keys are written once."""
+    """Returns the canonical JSON of a declaration; its long lists of keys were written before."""
     described = ",".join(
         f'{canonical(column.name)}:{{"bounds":{_written_bounds(column.bounds)},"keys":{lists.get(column.name, "null")},'
         f'"type":{canonical(column.type.value)}}}'
@@ -299,7 +299,7 @@ class _WrittenKeys(NamedTuple):
         return self.text if self.length <= LONGEST_LIST else canonical({"count": self.keys, "digest": self.digest})
 
 
-@lru_cache(maxsize=64)  # tables of which only bounds are found out have the same keys
+@lru_cache(maxsize=64)  # tables that differ in found bounds alone have the same keys
 def _written(keys: Same[tuple[Value, ...]]) -> _WrittenKeys:
     text = _keys_text(keys.value)
     kept = text if len(text) <= LONGEST_TEXT else ""

@@ -178,7 +178,7 @@ def several(parts: Parts, bounding: Bounding) -> str | None:
 
     Rows of the others are counted as they come: none of their ranks is computed. Where units are counted, a unit has
     one of them; no sum tells how many values differ. If there are as many different units as rows, which a set of their
-    numbers tells, nobody has several.
+    numbers tells, no unit has several.
     """
     access, dialect = parts.printer.access, parts.dialect
     is_whole = parts.printer.declared[bounding.unit] is Type.INT

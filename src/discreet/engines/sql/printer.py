@@ -53,7 +53,7 @@ class Access:
         is_slow: whether ids are better not computed twice, as those of a text file.
         is_kept: whether rows that are needed twice are better kept than read again.
         is_dense: whether the units are whole numbers close together.
-        ends: the smallest and the largest unit, if units are whole numbers of which most seem to have one row each.
+        ends: the smallest and the largest unit, if units are whole numbers and most seem to have one row each.
     """
 
     is_slow: bool = False
