@@ -12,7 +12,15 @@ import pytest
 
 from tests import cost_limits
 from tests.conftest import LEFT_ALONE, TESTS
-from tests.cost_limits import CPU_LIMIT, EXCEPTIONS, CostLimits, ImportClock, given_up_after, measure_factor
+from tests.cost_limits import (
+    CPU_LIMIT,
+    EXCEPTIONS,
+    CostLimits,
+    ImportClock,
+    cost_in_a_child,
+    given_up_after,
+    measure_factor,
+)
 
 pytest_plugins = ["pytester"]
 
@@ -79,6 +87,18 @@ def test_elsewhere_the_end_of_the_run_lists_it(pytester: pytest.Pytester, monkey
 
 def test_a_slower_machine_may_take_longer(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     _run(pytester, monkeypatch, fails=True, factor=5).assert_outcomes(passed=5)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_child_that_does_not_end_is_stopped_and_what_it_used_counts(waits: bool) -> None:
+    class Endless:
+        def runtest(self) -> None:
+            while not waits:
+                pass
+            threading.Event().wait()
+
+    spent = cost_in_a_child(Endless(), longest=0.2)  # type: ignore[arg-type]
+    assert spent < 0.1 if waits else spent > 0.1
 
 
 def test_the_factor_is_that_of_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:

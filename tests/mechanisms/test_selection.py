@@ -149,7 +149,7 @@ def test_the_code_draws_the_law(kind: type[Selection], bits: SeededBits) -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_at_a_time_draws_the_same_law(kind: type[Selection], bits: SeededBits) -> None:
     mechanism = kind(epsilon=4, sensitivity=1)
-    draws = [mechanism.release([13, 12.0, Fraction(12), 10], bits=bits) for _ in range(3000)]
+    draws = [mechanism.release([13, 12.0, Fraction(12), 10], bits=bits) for _ in range(1500)]
     assert p_value(draws, Categorical(chances(kind, 4))) > FALSE_ALARM
     assert p_value(draws, Categorical(chances(kind, 2))) < FALSE_ALARM
 
