@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import DuckDB
-from discreet.engines.base import stoppable
 from discreet.engines.duckdb import engine as duckdb
 from discreet.engines.duckdb import tables
+from discreet.engines.stoppable_work import stoppable
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, col

@@ -6,17 +6,13 @@ import datetime as dt
 import math
 import numbers
 import re
-import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from concurrent.futures import Future, wait
-from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -430,68 +426,3 @@ def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
     top, bottom = value.as_integer_ratio()  # type: ignore[union-attr]
     top, bottom = (top, bottom << exponent) if exponent > 0 else (top << -exponent, bottom)
     return max(low, min(high, (2 * top + bottom) // (2 * bottom)))
-
-
-# ------------------------------------------------------------------------------------------------- Ctrl-C and deadline
-
-Result = TypeVar("Result")
-
-_AGAIN = 0.01  # seconds between interrupts: one that comes too early is forgotten
-_DEAF = 0.1  # seconds between two looks for a signal, which another thread may have received
-_PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the work
-
-
-def stoppable(
-    work: Callable[[threading.Event], Result], interrupt: Callable[[], None], *, deadline: float | None = None
-) -> Result:
-    """Returns what the work returns, done in a thread of its own, so that the one that waits hears signals.
-
-    Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
-    another language returns. Whoever asks from another thread is stopped by the deadline alone.
-
-    Args:
-        work: what is done; it may look at an event that says when its result is not wanted any more, and raise.
-        interrupt: stops what is at work, if anything is; called again and again until the work ends.
-        deadline: seconds after which the work is stopped; what it raises then is raised.
-
-    Raises:
-        KeyboardInterrupt: at once, or after half a second if the work does not end; it is stopped in the background.
-
-    >>> stoppable(lambda stopped: stopped.is_set(), lambda: None)
-    False
-    """
-    future: Future[Result] = Future()
-    stopped = threading.Event()
-
-    def run() -> None:
-        try:
-            future.set_result(work(stopped))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-            future.set_exception(error.with_traceback(None))  # whose frames would hold the connection
-
-    def stop() -> None:
-        stopped.set()
-        while not _ends(future, _AGAIN):
-            with suppress(Exception):  # nothing is at work any more, or its connection is closed
-                interrupt()
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        if not _ends(future, deadline):
-            stop()
-    except BaseException:
-        threading.Thread(target=stop, daemon=True).start()
-        wait([future], _PATIENCE)
-        raise
-    return future.result()
-
-
-def _ends(future: Future[Result], seconds: float | None) -> bool:
-    """Whether something ends in time; waits in slices, since a signal need not wake up whoever waits."""
-    end = None if seconds is None else time.monotonic() + seconds
-    while not future.done():
-        left = _DEAF if end is None else min(_DEAF, end - time.monotonic())
-        if left <= 0:
-            return False
-        wait([future], left)
-    return True

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from discreet import check
-from discreet.engines.base import Engine, check_columns, stoppable
+from discreet.engines.base import Engine, check_columns
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, source_of
@@ -28,6 +28,7 @@ from discreet.engines.sql.fetched import Fetched, FetchedRows, FetchedTable
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading

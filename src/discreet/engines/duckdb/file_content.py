@@ -15,11 +15,11 @@ from typing import Any, Self
 import duckdb
 
 from discreet.dataclass import dataclass
-from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Csv, renamed, source_of
 from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
+from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import id_text

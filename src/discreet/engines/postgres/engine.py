@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from discreet import check
-from discreet.engines.base import Engine, check_columns, stoppable
+from discreet.engines.base import Engine, check_columns
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
 from discreet.engines.postgres.sessions import Sessions, fetched
@@ -22,6 +22,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedRows
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Call, Expression, Literal, parts_of

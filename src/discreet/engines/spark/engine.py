@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from discreet import check
 from discreet.dataclass import dataclass
-from discreet.engines.base import Engine, check_columns, stoppable
+from discreet.engines.base import Engine, check_columns
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.sources import Column, Described, described, origins_of, source_of
@@ -22,6 +22,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedTable
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.stoppable_work import stoppable
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.readings import Reading
