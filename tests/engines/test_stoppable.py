@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +18,7 @@ import pytest
 from discreet.engines import DuckDB
 from discreet.engines.duckdb import engine as duckdb
 from discreet.engines.duckdb import tables
-from discreet.engines.stoppable_work import stoppable
+from discreet.engines.stoppable_work import _IDLE, _MOST_IDLE, stoppable
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, col
@@ -119,3 +123,55 @@ def test_ctrl_c_while_a_frame_is_copied_leaves_the_engine_as_it_was(monkeypatch:
             with pytest.raises(KeyboardInterrupt):
                 unsealed(engine.read(BY_NUMBER))
         assert unsealed(engine.read(BY_NUMBER)) == {(1,): (1,), (2,): (1,)}
+
+
+def test_threads_are_used_again_and_few_stay_idle() -> None:
+    together = threading.Barrier(2 * _MOST_IDLE)
+    with ThreadPoolExecutor(2 * _MOST_IDLE) as pool:
+        first = {*pool.map(lambda _: stoppable(_thread_once(together), ignore), range(2 * _MOST_IDLE))}
+    assert len(first) == 2 * _MOST_IDLE  # each waited for all others
+    assert len(_IDLE) <= _MOST_IDLE
+    assert stoppable(_thread, ignore) == stoppable(_thread, ignore)
+
+
+def _thread(_stopped: threading.Event) -> int:
+    return threading.get_ident()
+
+
+def _thread_once(together: threading.Barrier) -> Callable[[threading.Event], int]:
+    def work(_stopped: threading.Event) -> int:
+        together.wait(SOON)
+        return threading.get_ident()
+
+    return work
+
+
+def test_work_that_fails_or_does_not_hear_keeps_no_thread_from_the_next() -> None:
+    with pytest.raises(ZeroDivisionError):
+        stoppable(lambda _: 1 / 0, ignore)
+    ended = threading.Event()
+    press()
+    with pytest.raises(KeyboardInterrupt):
+        stoppable(lambda _: ended.wait(SOON), ignore)
+    assert stoppable(lambda _: 7, ignore, deadline=SOON) == 7  # by another thread
+    ended.set()
+
+
+def test_a_forked_child_starts_threads_of_its_own() -> None:
+    assert stoppable(lambda _: 7, ignore) == 7
+    child = os.fork()
+    if not child:
+        os._exit(stoppable(lambda _: 7, ignore, deadline=SOON))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_an_idle_thread_holds_nothing_of_what_it_read() -> None:
+    class Rows:
+        """Something that can be looked at from afar."""
+
+    rows = stoppable(lambda _: Rows(), ignore)
+    held = weakref.ref(rows)
+    stoppable(lambda _: 7, ignore)
+    del rows
+    gc.collect()
+    assert held() is None

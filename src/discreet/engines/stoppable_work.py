@@ -2,24 +2,64 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
 from typing import TypeVar
 
 Result = TypeVar("Result")
+Deliver = Callable[[], None]
 
 _AGAIN = 0.01  # seconds between interrupts: one that comes too early is forgotten
 _DEAF = 0.1  # seconds between two looks for a signal, which another thread may have received
 _PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the work
+_MOST_IDLE = 4  # threads that wait for work: more end
+
+
+class _Worker:
+    """A thread that does one piece of work after another: what DuckDB sets up in a new thread costs half a small query.
+
+    It is idle again before its work is delivered, so that whoever asks next finds it.
+    """
+
+    def __init__(self) -> None:
+        self._work: SimpleQueue[Callable[[], Deliver]] = SimpleQueue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def do(self, work: Callable[[], Deliver]) -> None:
+        self._work.put(work)
+
+    def _run(self) -> None:
+        stays = True
+        while stays:
+            deliver = self._work.get()()
+            stays = len(_IDLE) < _MOST_IDLE
+            if stays:
+                _IDLE.append(self)
+            deliver()
+            del deliver  # it holds what was read
+
+
+_IDLE: list[_Worker] = []
+os.register_at_fork(after_in_child=_IDLE.clear)  # a child has none of these threads
+
+
+def _idle_worker() -> _Worker:
+    try:
+        return _IDLE.pop()
+    except IndexError:
+        return _Worker()
 
 
 def stoppable(
     work: Callable[[threading.Event], Result], interrupt: Callable[[], None], *, deadline: float | None = None
 ) -> Result:
-    """Returns what the work returns, done in a thread of its own, so that the one that waits hears signals.
+    """Returns what the work returns, done in another thread, so that the one that waits hears signals.
 
     Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
     another language returns. Whoever asks from another thread is stopped by the deadline alone.
@@ -38,11 +78,12 @@ def stoppable(
     future: Future[Result] = Future()
     stopped = threading.Event()
 
-    def run() -> None:
+    def run() -> Deliver:
         try:
-            future.set_result(work(stopped))
+            return partial(future.set_result, work(stopped))
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-            future.set_exception(error.with_traceback(None))  # whose frames would hold the connection
+            # without its frames, which would hold the connection
+            return partial(future.set_exception, error.with_traceback(None))
 
     def stop() -> None:
         stopped.set()
@@ -50,7 +91,7 @@ def stoppable(
             with suppress(Exception):  # nothing is at work any more, or its connection is closed
                 interrupt()
 
-    threading.Thread(target=run, daemon=True).start()
+    _idle_worker().do(run)
     try:
         if not _ends(future, deadline):
             stop()
@@ -68,5 +109,6 @@ def _ends(future: Future[Result], seconds: float | None) -> bool:
         left = _DEAF if end is None else min(_DEAF, end - time.monotonic())
         if left <= 0:
             return False
-        wait([future], left)
+        with suppress(TimeoutError):
+            future.exception(left)
     return True
