@@ -62,7 +62,9 @@ def test_texts_that_are_read_too_plainly_are_noticed(monkeypatch: pytest.MonkeyP
     right = read(Memory(), written)
     with DuckDB(threads=1) as engine:
         assert read(engine, written) == right
-        for key, template in list(engine.dialect._templates.items()):
-            wrong = template.text.replace(condition, condition.replace(old, new))
-            monkeypatch.setitem(engine.dialect._templates, key, replace(template, text=wrong))
+        tables: list[Any] = [engine.dialect._templates, engine.dialect.of_trimmed]
+        for templates in tables:
+            for key, template in list(templates.items()):
+                wrong = template.text.replace(condition, condition.replace(old, new))
+                monkeypatch.setitem(templates, key, replace(template, text=wrong))
         assert read(engine, written) != right

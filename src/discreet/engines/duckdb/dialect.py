@@ -49,14 +49,18 @@ def _in_case(function: str) -> Template:
     )
 
 
-def _read_number(plainly: str, pattern: str, kind: str) -> Template:
+def _read_number(plainly: str, pattern: str, kind: str, *, trims: bool = False) -> Template:
     """A number that a text writes, by DuckDB's own conversion, where that is certain not to read more than the pattern.
 
-    A pattern is slow beside a conversion, and few texts need one: all but those that are written plainly.
+    A pattern is slow beside a conversion, and few texts need one: all but those that are written plainly. No text with
+    a space at an end is, so only what is not written plainly is trimmed.
     """
-    read = f"TRY_CAST({{0}} AS {kind})"
-    told = f"regexp_full_match({{0}}, '{pattern}')"
-    return Template(f"CASE WHEN {plainly} THEN {read} WHEN {told} THEN {read} END", repeats=(0,))
+    matched, text = (f" *{pattern} *", "trim({0}, ' ')") if trims else (pattern, "{0}")
+    matches = f"regexp_full_match({{0}}, '{matched}')"
+    return Template(
+        f"CASE WHEN {plainly} THEN TRY_CAST({{0}} AS {kind}) WHEN {matches} THEN TRY_CAST({text} AS {kind}) END",
+        repeats=(0,),
+    )
 
 
 WHOLE_PLAINLY = "CAST(TRY_CAST({0} AS BIGINT) AS VARCHAR) = {0}"
@@ -67,9 +71,19 @@ DOUBLE_PLAINLY = "{0} >= '-' AND {0}[-1] >= '.' AND NOT contains({0}, '_')"
 
 _WHOLE, _DOUBLE = "[+-]?[0-9]{{1,19}}", "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 
+_NUMBERS = {"to_int": (WHOLE_PLAINLY, _WHOLE, "BIGINT"), "to_float": (DOUBLE_PLAINLY, _DOUBLE, "DOUBLE")}
+
+
+def _numbers(*, trims: bool) -> dict[str, Template]:
+    """The functions that read numbers from texts."""
+    return {
+        name: replace(_read_number(*parts, trims=trims), infinite=name == "to_float")
+        for name, parts in _NUMBERS.items()
+    }
+
+
 _FUNCTIONS: Templates = {
-    ("to_int", Type.TEXT): _read_number(WHOLE_PLAINLY, _WHOLE, "BIGINT"),
-    ("to_float", Type.TEXT): replace(_read_number(DOUBLE_PLAINLY, _DOUBLE, "DOUBLE"), infinite=True),
+    **{(name, Type.TEXT): template for name, template in _numbers(trims=False).items()},
     "read_timestamp": Template(
         f"CASE WHEN regexp_full_match({{0}}, '{_DAY}{_TIME}') AND {{0}} >= '0001' "
         "THEN TRY_CAST({0} AS TIMESTAMP) END",
@@ -134,6 +148,7 @@ class DuckDBDialect(Dialect):
         Type.DATE: "DATE",
         Type.TIMESTAMP: "TIMESTAMP",
     }
+    of_trimmed = _numbers(trims=True)
     wide = "HUGEINT"
     rank_numbers: ClassVar[Mapping[Type, str]] = {
         Type.INT: _modulo("CAST({0} AS BIGINT)"),

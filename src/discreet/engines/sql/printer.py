@@ -185,7 +185,10 @@ class Printer:
             return self._stored(expression.name)
         if not isinstance(expression, Call):
             raise InternalError("A column is read by calls only.")
-        return self._apply(expression.function, expression.arguments[0].type, [self._reading(expression.arguments[0])])
+        function, (argument,) = expression.function, expression.arguments
+        if isinstance(argument, Call) and argument.function == "trim" and function in self.dialect.of_trimmed:
+            return self.apply(self.dialect.of_trimmed[function], self._reading(argument.arguments[0]))
+        return self._apply(function, argument.type, [self._reading(argument)])
 
     def _call(self, call: Call) -> Term:
         kinds = wanted(call)
