@@ -12,11 +12,11 @@ from _claims import Claim, show
 
 from discreet import attacks
 from discreet.attacks.reconstruction import subset_counts
-from discreet.attacks.reconstruction.linear_reconstruction import repeated
+from discreet.attacks.reconstruction.linear_reconstruction import repeat_attack
 from discreet.attacks.reconstruction.subset_counts import Answerer, GaussianPrivate, Noisy, Private
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, uniforms
-from discreet.report.finding import sampled
+from discreet.report.finding import wilson_interval
 
 PEOPLE, RUNS = 512, 20
 LARGE, LARGE_QUERIES, SECONDS = 2000, 8000, 60
@@ -35,8 +35,10 @@ def rebuilt() -> list[Claim]:
     ]
     claims = []
     for name, answerer, least, most in named:
-        found = repeated(answerer, secret, queries, runs=RUNS, bits=bits)
-        claims.append(Claim(name, *sampled(found.success, found.targets), least=least, most=most, note=theory(found)))
+        found = repeat_attack(answerer, secret, queries, runs=RUNS, bits=bits)
+        claims.append(
+            Claim(name, *wilson_interval(found.success, found.targets), least=least, most=most, note=theory(found))
+        )
     return claims
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from discreet.attacks import Comparison, genome, membership
 from discreet.noise import Bits, SeededBits
-from discreet.noise.experiment import shuffled
-from discreet.report.finding import sampled
+from discreet.noise.experiment import shuffle_indices
+from discreet.report.finding import wilson_interval
 
 GROUP, SITES, GROUPS, SEED = 100, 5_000, 10, 2026
 RAREST, ANCESTRY = 0.05, 2
@@ -62,13 +62,13 @@ class Parts:
 
 
 def drawn(people: Genotypes, sites: int, bits: Bits) -> Parts:
-    order = shuffled(len(people), bits=bits)
+    order = shuffle_indices(len(people), bits=bits)
     rest = len(people) - GROUP
     ends = np.cumsum([GROUP, rest // 2, rest // 4])
     group, reference, controls, others = np.split(people[order], ends)
     share = (reference.sum(axis=0, dtype=np.int64) + 0.5) / (2 * len(reference) + 1)
     common = np.flatnonzero(np.minimum(share, 1 - share) >= RAREST)
-    chosen = np.sort(common[shuffled(len(common), bits=bits)[:sites]])
+    chosen = np.sort(common[shuffle_indices(len(common), bits=bits)[:sites]])
     return Parts(*(part[:, chosen] for part in (group, reference, controls, others)))
 
 
@@ -84,7 +84,7 @@ def measured(values: list[float], people: int = GROUP) -> tuple[float, float, fl
     """The mean over groups with an interval: over groups, or over people where groups agree by chance."""
     centre = float(np.mean(values))
     reach = 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    _, low, high = sampled(centre, people * len(values))
+    _, low, high = wilson_interval(centre, people * len(values))
     return centre, max(0.0, min(centre - reach, low)), min(1.0, max(centre + reach, high))
 
 

@@ -91,15 +91,15 @@ def test_our_own_mistakes_are_shown_in_full() -> None:
 
 def test_pointers_stay_within_a_line() -> None:
     long = "SELECT " + "x + " * 200 + "STRING_AGG(y) FROM t"
-    told = errors.explained(errors.UnsupportedQuery("No.", "Ask.", (1, long.index("STRING") + 1), text=long))
+    told = errors.explain_error(errors.UnsupportedQuery("No.", "Ask.", (1, long.index("STRING") + 1), text=long))
     _, line, mark = told["Position"].splitlines()
     assert len(line) <= 102
     assert line[mark.index("^") :].startswith("STRING_AGG")
-    seen = errors.explained(errors.UnsupportedQuery("No.", "Ask.", (1, 3), text="a\x1b\u202ex"))["Position"]
+    seen = errors.explain_error(errors.UnsupportedQuery("No.", "Ask.", (1, 3), text="a\x1b\u202ex"))["Position"]
     assert seen.splitlines()[1:] == ["  a  x", "    ^"]
     for place in ((0, 1), (3, 1)):
-        assert "\n" not in errors.explained(errors.UnsupportedQuery("No.", "Ask.", place, text="a\nb"))["Position"]
-    assert errors.explained(errors.UnsupportedQuery("No.", "Ask.")) == {"UnsupportedQuery": "No.", "Hint": "Ask."}
+        assert "\n" not in errors.explain_error(errors.UnsupportedQuery("No.", "Ask.", place, text="a\nb"))["Position"]
+    assert errors.explain_error(errors.UnsupportedQuery("No.", "Ask.")) == {"UnsupportedQuery": "No.", "Hint": "Ask."}
 
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)

@@ -88,7 +88,7 @@ def test_audits_tell_their_stages_and_not_those_of_every_question(
     told = list[str]()
     write(tmp_path)
     monkeypatch.setattr(audits, "stages", lambda first: told_to(told.append))  # noqa: ARG005 - in place of a terminal
-    audits.audited(tmp_path / "discreet.toml", None, [COUNT], epsilon="1", delta=None, neighbours=2, rows=20)
+    audits.audit_tables(tmp_path / "discreet.toml", None, [COUNT], epsilon="1", delta=None, neighbours=2, rows=20)
     asking = "Asking about neighbouring tables"
     assert told[:2] == ["Auditing visits", "Copying tables"]
     assert told[told.index(asking) :] == [asking, "Auditing visits: 1 of 2 pairs", "Auditing visits: 2 of 2 pairs"]

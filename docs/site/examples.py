@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from discreet.cli.app import COMMANDS, loaded
+from discreet.cli.app import COMMANDS, load_command
 from docs.site.code_blocks import LIST, RUN, Block, blocks
 from docs.site.navigation import DOCS, PROJECT, pages
 
@@ -129,7 +129,7 @@ def _command_fault(words: list[str]) -> str | None:
         return None
     if words[0] not in COMMANDS:
         return f"discreet has no command {words[0]}"
-    command: Any = loaded(words[0])
+    command: Any = load_command(words[0])
     name, rest = f"discreet {words[0]}", words[1:]
     below = getattr(command, "commands", {})
     if below and rest and not rest[0].startswith("-"):

@@ -78,7 +78,7 @@ def _with_fields(cls: type, *, frozen: bool, kw_only: bool, slots: bool) -> Any:
     cls.__dataclass_fields__ = every  # type: ignore[attr-defined]
     cls.__dataclass_params__ = _PARAMETERS[frozen]  # type: ignore[attr-defined]
     _add_names(cls)
-    made = _slotted(cls) if slots else cls
+    made = _add_slots(cls) if slots else cls
     return update_abstractmethods(made)
 
 
@@ -110,7 +110,7 @@ def _add_names(cls: type) -> None:
         cls.__doc__ = f"{cls.__name__}()"
 
 
-def _slotted(cls: type) -> type:
+def _add_slots(cls: type) -> type:
     """Returns a class anew, with a slot for each field that has none in its bases."""
     if "__slots__" in vars(cls):
         raise TypeError(f"{cls.__name__} has slots already.")

@@ -21,7 +21,7 @@ class DiscreetError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Renders the error for IPython, which looks for this name."""
-        shown = explained(self)
+        shown = explain_error(self)
         lines = [f"{label}: {text}" for label, text in shown.items() if label != "Position"]
         pointer = shown["Position"].splitlines()[1:] if "Position" in shown else []
         return [lines[0], *(pointer or _call(self)), *lines[1:], *getattr(self, "__notes__", ())]
@@ -366,7 +366,7 @@ class ServiceError(DiscreetError):
 class NotAuthenticated(ServiceError):
     """Nobody, or nobody who is known: why is not said.
 
-    >>> explained(NotAuthenticated())
+    >>> explain_error(NotAuthenticated())
     {'NotAuthenticated': 'A valid key or session is needed.', 'Hint': 'Sign in again, or ask a steward for a key.'}
     """
 
@@ -454,7 +454,7 @@ class InternalError(DiscreetError):
         return traceback.format_exception(self)
 
 
-def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, str]:
+def explain_error(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, str]:
     """Returns an error as labelled lines: its kind with the reason, then the hint and the position where it has them.
 
     Args:
@@ -462,7 +462,7 @@ def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, st
         spelling: how the reader writes arguments.
 
     >>> refused = UnsupportedQuery("A join reads two tables.", "Ask about one.", (1, 15), text="SELECT * FROM a, b")
-    >>> for label, text in explained(refused).items():
+    >>> for label, text in explain_error(refused).items():
     ...     print(f"{label}: {text}")
     UnsupportedQuery: A join reads two tables.
     Hint: Ask about one.
@@ -478,7 +478,7 @@ def explained(error: DiscreetError, spelling: Spelling = PYTHON) -> dict[str, st
         reason = spell_expected(reason, error.name, spelling)
     told = vars(error).get("reason")
     if isinstance(told, Hint):
-        reason = reason.replace(told, told.spelled(spelling), 1)
+        reason = reason.replace(told, told.spell_for(spelling), 1)
     hint = spell(hint, spelling)
     pointer = point_at(getattr(error, "text", ""), position) if position else ""
     found = {type(error).__name__: reason, "Hint": hint, "Position": where + pointer}

@@ -29,7 +29,7 @@ class Hint(str):
         template: a text in which ``{epsilon:0.1}`` stands for an argument with a value, ``{within}`` for one without.
 
     >>> hint = Hint("Pass e.g. {epsilon:0.1}.")
-    >>> print(hint, "|", hint.spelled(Spelling(name="--{}".format, given="--{} {}".format)))
+    >>> print(hint, "|", hint.spell_for(Spelling(name="--{}".format, given="--{} {}".format)))
     Pass e.g. epsilon=0.1. | Pass e.g. --epsilon 0.1.
     """
 
@@ -38,27 +38,27 @@ class Hint(str):
 
     def __new__(cls, template: str) -> Self:
         """Returns the text as Python spells it."""
-        made = super().__new__(cls, _spelled(template, PYTHON))
+        made = super().__new__(cls, _spell_arguments(template, PYTHON))
         made.template = template
         return made
 
     def __getnewargs__(self) -> tuple[str]:
         return (self.template,)
 
-    def spelled(self, spelling: Spelling) -> str:
+    def spell_for(self, spelling: Spelling) -> str:
         """Returns the text as a face spells it."""
-        return _spelled(self.template, spelling)
+        return _spell_arguments(self.template, spelling)
 
 
 def spell(text: str, spelling: Spelling) -> str:
     """Returns a text as a face spells it; one that is no hint stays as it is."""
-    return text.spelled(spelling) if isinstance(text, Hint) else text
+    return text.spell_for(spelling) if isinstance(text, Hint) else text
 
 
 _ARGUMENT = re.compile(r"\{([a-z_]+)(?::([^{}\s][^{}]*))?\}")
 
 
-def _spelled(template: str, spelling: Spelling) -> str:
+def _spell_arguments(template: str, spelling: Spelling) -> str:
     return _ARGUMENT.sub(lambda found: spelling.given(found[1], found[2] or ""), template)
 
 

@@ -85,8 +85,8 @@ def telling(function: Callable[P, Result]) -> Callable[P, Result]:
     """Makes a function with a parameter `progress` tell its stages to it."""
 
     @wraps(function)
-    def told(*args: P.args, **kwargs: P.kwargs) -> Result:
+    def call_with_progress(*args: P.args, **kwargs: P.kwargs) -> Result:
         with told_to(cast("Any", kwargs.get("progress"))):
             return function(*args, **kwargs)
 
-    return told
+    return call_with_progress

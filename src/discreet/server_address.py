@@ -42,7 +42,9 @@ class ServerAddress:
         """
         netloc, parts, options = _taken_apart(url, "server")
         if len(parts) > 1:
-            raise InvalidParameter("server", shown(url), f"to be like {_FORM}", "Leave out what follows the database.")
+            raise InvalidParameter(
+                "server", hide_secrets(url), f"to be like {_FORM}", "Leave out what follows the database."
+            )
         return cls(netloc, parts[0] if parts else "", options)
 
     @property
@@ -91,7 +93,7 @@ class ServerTable:
         netloc, parts, options = _taken_apart(url, "source")
         if len(parts) != 2 or not parts[1]:
             hint = "Write the database and the table, like postgresql://db.example/clinic/public.visits."
-            raise InvalidParameter("source", shown(url), f"to be like {_FORM}/SCHEMA.TABLE", hint)
+            raise InvalidParameter("source", hide_secrets(url), f"to be like {_FORM}/SCHEMA.TABLE", hint)
         return cls.within(ServerAddress(netloc, parts[0], options), parts[1])
 
     @classmethod
@@ -114,10 +116,10 @@ def check_is_file(path: object, name: str = "source") -> None:
         raise InvalidParameter(name, "an address", "to be a file", f"Copy the rows to one first: {COPY}")
 
 
-def shown(url: str) -> str:
+def hide_secrets(url: str) -> str:
     """Returns an address to be shown: without user, password and parameters.
 
-    >>> shown("postgresql://ana:secret@db/clinic/visits?password=secret")
+    >>> hide_secrets("postgresql://ana:secret@db/clinic/visits?password=secret")
     'postgresql://db/clinic/visits'
     """
     parts = urlsplit(url)
@@ -127,7 +129,7 @@ def shown(url: str) -> str:
 def _taken_apart(url: str, name: str) -> tuple[str, list[str], tuple[tuple[str, str], ...]]:
     """The network location, the parts of the path and the parameters of an address without a password."""
     if not is_postgres(url):
-        raise InvalidParameter(name, shown(url), f"to be like {_FORM}")
+        raise InvalidParameter(name, hide_secrets(url), f"to be like {_FORM}")
     parts = urlsplit(without(url, called=name)[0])
     path = [unquote(part) for part in parts.path.removeprefix("/").split("/")] if parts.path.strip("/") else []
     return parts.netloc, path, tuple(sorted(parse_qsl(parts.query, keep_blank_values=True)))

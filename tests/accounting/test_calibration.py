@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet import accounting
 from discreet.accounting import composition, pld
-from discreet.accounting.calibration import _first, _interpolated, raised
+from discreet.accounting.calibration import _first, _interpolate_raises, increase_noise
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, root_above
 from discreet.privacy import ZCDP, events
@@ -112,7 +112,7 @@ def test_half_a_step_is_no_move_of_an_integer() -> None:
 
 
 def walked(noise: Fraction, family: Callable[[Fraction], Event], epsilon: Fraction, delta: Fraction) -> Fraction:
-    """What `raised` is defined to return: one price after the other, by the composed law itself."""
+    """What `increase_noise` is defined to return: one price after the other, by the composed law itself."""
     step = 2.0**-34
     while step < 1 and accounting.epsilon(family(noise), delta) > epsilon:
         noise, step = Fraction(float_above(noise * (1 + Fraction(step)))), 2 * step
@@ -147,7 +147,7 @@ def test_raised_noise_is_within_the_target_and_the_noise_before_it_is_not() -> N
         seen.append(sigma)
         return leaky(sigma, 2, delta)
 
-    found = raised(leaky_start(epsilon, delta, 2), family, epsilon=epsilon, delta=delta)
+    found = increase_noise(leaky_start(epsilon, delta, 2), family, epsilon=epsilon, delta=delta)
     before = max(sigma for sigma in seen if sigma < found)
     assert found <= before * (1 + Fraction(1, 2**20))
     prices = [accounting.epsilon(leaky(sigma, 2, delta), delta) for sigma in (before, found)]
@@ -163,7 +163,7 @@ def test_interpolation_ends_where_trying_one_noise_after_the_other_does(epsilon:
     def family(sigma: Fraction) -> events.Composed:
         return leaky(sigma, parts, share)
 
-    assert raised(start, family, epsilon=target, delta=share) == walked(start, family, target, share)
+    assert increase_noise(start, family, epsilon=target, delta=share) == walked(start, family, target, share)
 
 
 @given(
@@ -183,7 +183,7 @@ def test_interpolation_finds_the_first_of_any_falling_excess(
         grown = (2**times - 1) * 2.0**-34
         return math.inf if times < endless else first - slope * (grown + bend * grown**2)
 
-    found = _interpolated(excess, guessed)
+    found = _interpolate_raises(excess, guessed)
     assert len(looks) == len(set(looks)) <= 35
     assert found == _first(excess)
 

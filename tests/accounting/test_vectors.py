@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import accounting
-from discreet.accounting.composition import amplified
+from discreet.accounting.composition import amplified_epsilon
 from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.rdp import ORDERS, rdp
 from discreet.accounting.zcdp import zcdp_epsilon
@@ -169,7 +169,7 @@ def test_the_promised_interval() -> None:
 @pytest.mark.parametrize(("rate", "true"), [("0.01", 0.0170369), ("0.1", 0.1585651)])
 def test_amplification(rate: str, true: float) -> None:
     q = Fraction(rate)
-    found = amplified(Fraction(1), q)
+    found = amplified_epsilon(Fraction(1), q)
     exact = reference.mp.log1p(reference.real(q) * reference.mp.expm1(1))
     assert float(found) == pytest.approx(true, abs=5e-8)
     assert exact <= reference.real(found) <= exact * (1 + reference.mpf("1e-50"))

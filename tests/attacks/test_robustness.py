@@ -18,10 +18,10 @@ from discreet.attacks.robustness import (
     labels_under_lies,
     location_under_outliers,
     silent_after,
-    triggered,
     with_backdoor,
     with_flipped_labels,
     with_outliers,
+    with_trigger,
 )
 from discreet.errors import InvalidParameter
 from discreet.learn import PrivacyWarning
@@ -41,7 +41,7 @@ def test_contamination_changes_as_many_rows_as_it_says_and_no_original() -> None
     assert X[10:, 0].tolist() == [7, 7]
     assert labels[10:].tolist() == [1, 1]
     assert x.tolist() == list(range(10))
-    assert triggered(x[:, None], {0: 1.0})[:, 0].tolist() == [1] * 10
+    assert with_trigger(x[:, None], {0: 1.0})[:, 0].tolist() == [1] * 10
 
 
 def test_more_rows_than_there_are_cannot_be_contaminated() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.demo.lab import QUASI, hospital, register, town
 from discreet.noise import SeededBits
-from discreet.noise.experiment import coins, shuffled, uniforms
+from discreet.noise.experiment import coins, shuffle_indices, uniforms
 from tests.cli.clinic import run
 
 ON = [part for name in QUASI for part in ("--on", name)]
@@ -78,7 +78,9 @@ def test_ratings_with_dates_in_seconds_find_people(files: Path) -> None:
     rows = [
         {"user": user, "item": item, "rating": 1 + item % 5, "day": int(day * 900 * when)}
         for user in range(30)
-        for item, when in zip(shuffled(200, bits=bits)[:12].tolist(), uniforms(12, bits=bits).tolist(), strict=True)
+        for item, when in zip(
+            shuffle_indices(200, bits=bits)[:12].tolist(), uniforms(12, bits=bits).tolist(), strict=True
+        )
     ]
     write(files / "ratings.csv", rows)
     write(files / "known.csv", rows[:6])

@@ -131,8 +131,8 @@ def test_tables_on_a_way_and_questions_about_several(folder: Path, monkeypatch: 
     assert told.code == 0, told.out
     assert "notes: Passed" in told.out
     named: list[str] = []
-    monkeypatch.setattr(audits, "protected", lambda _config, name, **_: named.append(name))
-    audits.audited(folder / "discreet.toml", None, (), epsilon="1", delta=None, neighbours=2, rows=20)
+    monkeypatch.setattr(audits, "audit_table", lambda _config, name, **_: named.append(name))
+    audits.audit_tables(folder / "discreet.toml", None, (), epsilon="1", delta=None, neighbours=2, rows=20)
     assert named == ["visits", "stays", "notes"]
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from discreet import __version__
 from discreet.cli.app import COMMANDS as LATE
-from discreet.cli.app import loaded, summary_of
+from discreet.cli.app import load_command, summary_of
 from tests.cases import every
 from tests.cli.clinic import run
 
-TOP = {name: loaded(name) for name in LATE}
+TOP = {name: load_command(name) for name in LATE}
 BELOW = {f"{name} {below}": found for name in TOP for below, found in getattr(TOP[name], "commands", {}).items()}
 COMMANDS = TOP | BELOW
 ATTACKS = (

@@ -12,13 +12,13 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from discreet.cli.app import COMMANDS, loaded, unlisted
+from discreet.cli.app import COMMANDS, load_command, unlisted_commands
 from discreet.cli.verbs import verb_commands
-from discreet.cli.verbs.request_options import _FORMS, offered, option_names
+from discreet.cli.verbs.request_options import _FORMS, offered_arguments, option_names
 from discreet.curator import curator as curators
 from discreet.curator.curator import Curator
 from discreet.errors import InternalError
-from discreet.requests.argument_kinds import Arg, Kind, covered
+from discreet.requests.argument_kinds import Arg, Kind, check_kinds
 from discreet.requests.request import Request, arguments
 from discreet.requests.verb_table import VERBS, Permission, Queue, Verb
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
@@ -74,12 +74,12 @@ def test_a_new_verb_is_a_command_without_a_line_about_it() -> None:
 
 def test_no_verb_of_ours_is_left_out_of_the_list() -> None:
     """Whose summaries help has without loading what a request needs."""
-    assert unlisted() == []
+    assert unlisted_commands() == []
 
 
 def test_a_verb_that_nobody_has_is_no_command() -> None:
     assert run("count-tables").code == 2
-    assert loaded("count-tables") is None
+    assert load_command("count-tables") is None
 
 
 # ----------------------------------------------------------------------------------------------------- all the verbs
@@ -93,7 +93,7 @@ ON_THE_COMMAND_LINE = [verb for verb in VERBS.values() if "cli" in verb.faces]
 def command_of(verb: Verb) -> tuple[str, Any]:
     name = ELSEWHERE.get(verb.name, verb.name.replace("_", "-"))
     first, *below = name.split()
-    found = loaded(first)
+    found = load_command(first)
     return name, found.commands[below[0]] if below else found
 
 
@@ -110,7 +110,7 @@ def test_every_argument_of_every_verb_is_an_option(verb: Verb) -> None:
 def test_a_kind_that_is_missing_fails_when_the_table_is_made() -> None:
     assert set(_FORMS) == set(Kind)
     with pytest.raises(InternalError, match="'cli' has no type for LIMITS"):
-        covered({kind: form for kind, form in _FORMS.items() if kind is not Kind.LIMITS}, "cli")
+        check_kinds({kind: form for kind, form in _FORMS.items() if kind is not Kind.LIMITS}, "cli")
 
 
 def test_what_no_option_can_hold_is_refused_when_a_command_is_made() -> None:
@@ -121,7 +121,7 @@ def test_what_no_option_can_hold_is_refused_when_a_command_is_made() -> None:
 
     Taught.__annotations__["learner"] = Annotated[Any, Arg(Kind.LEARNER, "A learner.")]
     with pytest.raises(InternalError, match="cannot be written on the command line"):
-        list(offered(Taught))
+        list(offered_arguments(Taught))
 
 
 def test_no_verb_with_a_learner_is_on_the_command_line() -> None:
@@ -183,7 +183,7 @@ WITH_CHOICES = "nonsense"
 
 def mistakes(verb: Verb) -> Iterator[tuple[str, str]]:
     """The options of a verb, each with values that it cannot have."""
-    for argument, _ in offered(verb.request):
+    for argument, _ in offered_arguments(verb.request):
         arg, word = argument.arg, (argument.arg.option or argument.name).replace("_", "-")
         for value in WRONG.get(arg.kind, (WITH_CHOICES,) if arg.choices else ()):
             yield f"--{word}", value

@@ -221,4 +221,4 @@ def test_without_its_anchor_a_printed_head_is_enough(clinic: Path) -> None:
     joined = run("verify").out.splitlines()[-1]
     assert int(joined.split(":")[0]) == int(head.split(":")[0]) + 1  # by which head it was, is an entry
     with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
-        assert not book.frozen
+        assert not book.is_frozen

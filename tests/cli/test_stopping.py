@@ -46,7 +46,7 @@ def stop(*_: object, **__: object) -> None:
 @pytest.mark.usefixtures("clinic")
 def test_a_stopped_question_names_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(DuckDB, "_found", stop)
+        patch.setattr(DuckDB, "_run_reading", stop)
         stopped = run("ask", COUNT, *CHEAP)
     assert (stopped.code, stopped.out) == (130, "")
     assert "the charge stays" in stopped.err
@@ -104,7 +104,7 @@ def test_a_command_runs_its_charge_three_times_and_tells_nothing_of_it(
     assert seen[-1][1:] == seen[0][1:]
     spent = run("budget", "--json").out
     with monkeypatch.context() as patch:
-        patch.setattr(DuckDB, "_found", stop)
+        patch.setattr(DuckDB, "_run_reading", stop)
         refused = run(*command)
     assert (refused.code, refused.out) == (3, "")
     assert "RunsUsedUp" in refused.err

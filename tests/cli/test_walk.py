@@ -273,7 +273,7 @@ def test_a_book_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None
     assert wrong.code == 5
     assert "older than its anchor" in wrong.error["LedgerTampered"]
     with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
-        assert book.frozen
+        assert book.is_frozen
     assert run("ask", COUNT, "--epsilon", "0.1").code == 5
 
 

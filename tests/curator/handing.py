@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, observed
+from discreet.curator.observation import engine_of, observe_curator
 from discreet.engines import Memory
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
@@ -47,7 +47,9 @@ def handed(rows: Sequence[Row], fit: Fit, salt: str = "s", **declared: Any) -> G
     """The exact rows that a fit hands to its learner."""
     estimator, question, target = fit
     curator, releaser = curated(rows, **declared), Listening()
-    observed(curator, engine=engine_of(curator), releaser=releaser, salt=salt).fit(estimator, question, target=target)
+    observe_curator(curator, engine=engine_of(curator), releaser=releaser, salt=salt).fit(
+        estimator, question, target=target
+    )
     (given,) = releaser.given
     return given
 

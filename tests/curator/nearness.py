@@ -11,7 +11,7 @@ from discreet.accounting.composition import compose as basic
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.sensitivity import range_of
-from discreet.exact.integer_columns import column_of, rounded
+from discreet.exact.integer_columns import column_of, round_column
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import grains_of
 from discreet.measurement.releases.draws import CandidateDraws
@@ -27,7 +27,7 @@ Statistics = Mapping[Any, tuple[int, ...]]
 def met(program: Program, row: Sequence[int]) -> list[int]:
     """What meets noise of the statistics of one group, on the grids of its noise; the rest as it is."""
     grains = grains_of(program.measures)
-    found = [int(rounded(column_of([number]), grain)[0]) for number, grain in zip(row, grains, strict=False)]
+    found = [int(round_column(column_of([number]), grain)[0]) for number, grain in zip(row, grains, strict=False)]
     return found + list(row[len(found) :])
 
 

@@ -180,7 +180,7 @@ VERBS = [
 RESUMED = {"Streams.open", "Streams._again"}
 """A stream's charge never ends: each draw is stored as it is made, and the stream goes on from there."""
 
-CHARGES = {"release_once", "charged", "_charge"}
+CHARGES = {"release_once", "charge_request", "_charge"}
 """The functions of `paid_release` that charge for all of them."""
 
 SPENDS_NOTHING = {"_fail_step"}

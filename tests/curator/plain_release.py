@@ -63,7 +63,7 @@ class PlainRelease:
 
     def find(self) -> str | None:
         self.seen.append("find")
-        found = self.book.stored(f"release of {self.question}")
+        found = self.book.read_answers(f"release of {self.question}")
         return json.loads(found[-1].payload)["result"] if found else None
 
     def prepare(self) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
-from discreet.curator.observation import observed
+from discreet.curator.observation import observe_curator
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.measurement.releases.releaser import Releaser
@@ -142,10 +142,10 @@ def made(found: Case, rows: list[Row], frozen: list[Handed] | None = None) -> Ma
     recorder = MechanismRecorder(SeededBits(3), frozen=frozen)  # rows are drawn with other bits: the same both times
     with Curator.for_tests(engine=Memory(), bits=SeededBits(5)) as curator:
         curator.protect(rows, name="t", budget=BUDGET, **found.declared)
-        twin = observed(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
+        twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
         done = Made(handed=recorder.made, strayed=False)
         try:
-            with watched(recorder):
+            with watch_mechanisms(recorder):
                 table = twin.synthesize(found.sql, **found.how)
         except QueryFailed:
             done.seen = {"failed": True}

@@ -63,7 +63,7 @@ def test_no_answer_carries_the_secret_of_its_account() -> None:
 
 
 def test_mutant_the_secret_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "unsalted", property(lambda program: program))
+    monkeypatch.setattr(Program, "without_salt", property(lambda program: program))
     with pytest.raises(AssertionError):
         test_no_answer_carries_the_secret_of_its_account()
 

@@ -174,10 +174,10 @@ def test_nobody_ever_uses_more_than_was_paid(relation: Neighbours) -> None:
 
 def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stored cube of an earlier edition has the noise of one scale, and answers the same question for nothing."""
-    curator, usual = by_rows(), MeasurementPlan._chosen
+    curator, usual = by_rows(), MeasurementPlan._choose_program
     with monkeypatch.context() as patch:
         patch.setattr(
-            MeasurementPlan, "_chosen", lambda self, plan, **more: usual(self, plan, **{**more, "edition": 5})
+            MeasurementPlan, "_choose_program", lambda self, plan, **more: usual(self, plan, **{**more, "edition": 5})
         )
         patch.setattr("discreet.curator.asking.performer.pack", packed(Edition.UNCUT))
         old = curator.ask(ROLLUP, epsilon=1, delta=0)

@@ -12,7 +12,7 @@ from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for
 from discreet.curator import Curator, paid_release
 from discreet.curator.asking import batch as asking
-from discreet.curator.asking.batch_plan import BatchPlan, shared
+from discreet.curator.asking.batch_plan import BatchPlan, share_terms
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.paid_release import AGAIN, LOST, STAYS, STORED
 from discreet.engines import Memory
@@ -200,7 +200,7 @@ def test_gaussian_shares_grow_with_the_root() -> None:
     terms = Terms(Fraction(1), Fraction(1, 10**6))
     whole = Fraction(rho_for(1.0, 1e-6))
     for count in (2, 4, 9, 100):
-        share = shared(terms, count, "gaussian")
+        share = share_terms(terms, count, "gaussian")
         assert whole * Fraction(999, 1000) < Fraction(rho_for(float(share.epsilon), 1e-6)) * count <= whole
     wards = [f"SELECT ward, COUNT(*) AS n FROM visits WHERE age > {age} GROUP BY ward" for age in range(8)]
     declared: dict[str, Any] = {"max_groups": 3, "max_rows": 1}

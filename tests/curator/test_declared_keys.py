@@ -61,7 +61,7 @@ def written_out(schema: TableSchema) -> str:
             "bounds": None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)],
             "keys": None if column.keys is None else [_plain(key) for key in column.keys],
         }
-        for column in schema.stored.values()
+        for column in schema.stored_columns.values()
     }
     fields = {"columns": columns, "limits": [1, 1], "name": "visits", "unit": schema.unit}
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
@@ -206,10 +206,10 @@ def test_released_numbers_are_told_with_the_keys_of_the_ledger(tmp_path: Path) -
     book = curator._book
     history = read_history(book)
     (charge,) = history.charges.values()
-    ((payload, plan),) = [(kept.payload, charge.entry.plan) for kept in book.stored(charge.replay_key)]
+    ((payload, plan),) = [(kept.payload, charge.entry.plan) for kept in book.read_answers(charge.replay_key)]
     assert plan is not None
     declared = history.declared_at(charge.entry.sequence)
-    found = released_numbers(plan, payload, declared, lambda told: book.stored(keys_place(told))[0].payload)
+    found = released_numbers(plan, payload, declared, lambda told: book.read_answers(keys_place(told))[0].payload)
     assert found is not None
     assert found.records == answer.records
     assert released_numbers(plan, payload, declared) is None  # without the keys

@@ -86,11 +86,11 @@ def test_mutant_the_last_row_of_everybody(monkeypatch: pytest.MonkeyPatch) -> No
     sql = "SELECT SUM(w) AS s FROM (SELECT patient, LAST(age ORDER BY day) AS w FROM visits GROUP BY patient) AS q"
     program, found = plan(sql, schemas(Limits(1, 1)), "0"), data(3, patients=30)
     found["visits"] += [{"patient": "p99", "ward": "A", "age": 99, "charge": 1.0, "day": dt.date(2030, 1, 1)}]
-    neighbour, right = without(found, "p99"), gather.folded
+    neighbour, right = without(found, "p99"), gather.fold_rows
     check(program, found, neighbour)
     read: list[Statistics] = []
     for state in (found, neighbour):
-        monkeypatch.setattr(gather, "folded", lambda fold, _, rows=state["visits"]: right(fold, rows))
+        monkeypatch.setattr(gather, "fold_rows", lambda fold, _, rows=state["visits"]: right(fold, rows))
         read.append(exact(program, state))
     with pytest.raises(AssertionError):
         check_moves(program, *read)

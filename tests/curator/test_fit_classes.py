@@ -98,7 +98,7 @@ def test_what_a_fit_would_refuse_is_refused_before_it_is_paid(learner: Any, name
 
 def test_a_plan_that_would_cost_more_than_it_may_is_refused_before_it_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     """None does, up to a rounding; so the prices of this one are raised."""
-    for price in (base._priced, base._apart):
+    for price in (base._find_epsilon, base._apart):
         monkeypatch.setattr(base, price.__name__, lambda *_: Fraction(1, 900))
     curator = clinic(BUDGET)
     with pytest.raises(InvalidParameter) as caught:

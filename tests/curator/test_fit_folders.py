@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, observed
+from discreet.curator.observation import engine_of, observe_curator
 from discreet.engines import Folder, Memory
 from discreet.errors import DeclarationChanged, InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.learn import LogisticRegression, StandardScaler
@@ -60,7 +60,7 @@ def charges(curator: Curator) -> int:
 def handed(root: Path, rows_per_unit: int = 1) -> Counter[Any]:
     """The rows that a fit hands to its learner."""
     curator, releaser = curated(root), Listening()
-    watched = observed(curator, engine=engine_of(curator), releaser=releaser, salt="s")
+    watched = observe_curator(curator, engine=engine_of(curator), releaser=releaser, salt="s")
     watched.fit(learner(), ROWS, target="label", rows_per_unit=rows_per_unit)
     ((X, y),) = releaser.given
     assert y is not None
@@ -110,7 +110,7 @@ def test_a_mutant_without_the_limit_of_a_person_is_seen(tmp_path: Path) -> None:
         root = filled(tmp_path / str(len(people)), people=people)
         curator, releaser = Curator.for_tests(bits=SeededBits(1)), Listening()
         curator.protect(source(root), name="scans", keys={"label": ["cat", "dog"]}, budget=BUDGET)
-        watched = observed(curator, engine=engine_of(curator), releaser=releaser, salt="s")
+        watched = observe_curator(curator, engine=engine_of(curator), releaser=releaser, salt="s")
         watched.fit(learner(), ROWS, target="label")
         found.append(len(releaser.given[0][0]))
     assert found[0] - found[1] == 3

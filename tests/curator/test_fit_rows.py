@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.curator.observation import engine_of, observed, training_of
+from discreet.curator.observation import engine_of, observe_curator, training_of
 from discreet.curator.training import training_plan as models_module
 from discreet.curator.training.training_plan import TrainingPlan
 from discreet.engines import DuckDB, Memory
@@ -120,7 +120,7 @@ def test_equal_rows_of_one_person_count_once() -> None:
 def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
     crowd = [{"patient": 7, "ward": "A", "age": age, "charge": 1.0, "kind": "other"} for age in range(50)]
     curator, releaser = curated(crowd), Listening()
-    twin = observed(curator, engine=engine_of(curator), releaser=releaser, salt="s")
+    twin = observe_curator(curator, engine=engine_of(curator), releaser=releaser, salt="s")
     model = twin.fit(TinyClassifier(epsilon=1), FITS[0][1], target="ward", rows_per_unit=3)
     assert len(releaser.given[0][0]) == 4
     assert model.rows_per_unit == 3

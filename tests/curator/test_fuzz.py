@@ -331,7 +331,7 @@ def test_mutant_a_refusal_that_depends_on_data() -> None:
 def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Private groups with a single person are shown without a threshold."""
     selection = pytest.importorskip("discreet.measurement.selection")
-    monkeypatch.setattr(selection.Threshold, "kept", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
+    monkeypatch.setattr(selection.Threshold, "select_groups", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
     noticed()
 
 

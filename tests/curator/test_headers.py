@@ -13,7 +13,7 @@ from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.replay import derivation, replay
-from discreet.curator.replay.stored_releases import LISTS, WORDS, header_of, open_body, pack, rebuilt
+from discreet.curator.replay.stored_releases import LISTS, WORDS, header_of, open_body, pack, rebuild_program
 from discreet.engines import Memory
 from discreet.ledger.serialization import read_header
 from discreet.measurement.program.program import Edition
@@ -144,7 +144,7 @@ def test_a_body_of_a_later_edition_is_not_guessed_at(tmp_path: Path) -> None:
 def test_a_header_says_what_it_was_judged_by() -> None:
     curator = clinic()
     one(curator, BY_BOTH, 1)
-    (stored,) = curator._book.stored(curator.entries()[-1].content["replay_key"])
+    (stored,) = curator._book.read_answers(curator.entries()[-1].content["replay_key"])
     fields = read_header(stored.payload)
     assert {"columns", "noisy"}.isdisjoint(fields)
     assert (fields["groups"], fields["body"], len(fields["variances"]), fields["private"]) == (6, LISTS, 3, False)
@@ -167,7 +167,9 @@ def test_mutant_seeded_releases_are_served_as_private(tmp_path: Path, monkeypatc
 
     check(tmp_path / "right")
     monkeypatch.setattr(
-        replay, "rebuilt", lambda fields, rebuild, **_: rebuilt(fields, rebuild, private=fields["private"])
+        replay,
+        "rebuild_program",
+        lambda fields, rebuild, **_: rebuild_program(fields, rebuild, private=fields["private"]),
     )
     with pytest.raises(AssertionError):
         check(tmp_path / "wrong")

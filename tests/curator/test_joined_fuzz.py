@@ -20,8 +20,8 @@ from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.engines import DuckDB, Memory
 from discreet.engines.memory import relations as gather_module
 from discreet.engines.memory import relations as places_module
-from discreet.engines.memory.relations import folded, gather
-from discreet.engines.row_choice import normalised
+from discreet.engines.memory.relations import fold_rows, gather
+from discreet.engines.row_choice import normalize_id
 from discreet.measurement.program import program as program_module
 from discreet.mechanisms.ranks import Target
 from discreet.plan.analysis.stability import Contribution
@@ -253,7 +253,7 @@ def across_people(applies: Callable[[Any], bool]) -> Callable[[Gather], Gather]:
         def matched(relation: Any, stored: Any, declared: Any) -> list[Any]:
             with pytest.MonkeyPatch.context() as patch:
                 if applies(relation):
-                    patch.setattr(gather_module, "_compared", lambda _left, _right, on, _declared: on)
+                    patch.setattr(gather_module, "_find_join_pairs", lambda _left, _right, on, _declared: on)
                 return right(relation, stored, declared)
 
         return matched
@@ -315,7 +315,7 @@ def test_mutant_a_fold_over_everybody() -> None:
                 return [row for row in rows if all(evaluate(key, row) == made[name] for name, key in keys)]
 
             return [
-                made | {fold.name: folded(fold, alike(made)) for fold in relation.folds}
+                made | {fold.name: fold_rows(fold, alike(made)) for fold in relation.folds}
                 for made in right(relation, stored, declared)
             ]
 
@@ -363,7 +363,7 @@ class Early(Memory):
         stored, self._rows = self._rows, dict(self._rows)
         for name, unit in owned(reading.source):
             seen: dict[Any, int] = {}
-            self._rows[name] = [row for row in stored[name] if count(seen, normalised(row[unit])) <= bounding.rows]
+            self._rows[name] = [row for row in stored[name] if count(seen, normalize_id(row[unit])) <= bounding.rows]
         found = super()._prepare(replace(reading, bounding=replace(bounding, groups=10**6, rows=10**6)))()
         self._rows = stored
         return lambda: found

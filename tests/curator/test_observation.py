@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.observation import bits_of, engine_of, is_in_memory, observed, schemas_of
+from discreet.curator.observation import bits_of, engine_of, is_in_memory, observe_curator, schemas_of
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.additive import Integers, Measure
@@ -31,7 +31,7 @@ class Silent(Releaser):
 def test_an_observed_answer_is_not_private_and_the_curator_stays_as_it_is() -> None:
     curator, spy = clinic(engine=Spy()), Spy()
     spy.register("visits", visits(3, patients=200), TYPES)
-    twin = observed(curator, engine=spy, releaser=Silent(SeededBits(1)), salt="s")
+    twin = observe_curator(curator, engine=spy, releaser=Silent(SeededBits(1)), salt="s")
     answer = twin.ask(COUNT, epsilon="1e-9")
     assert not answer.private
     assert answer[0]["n"] == int(answer[0]["n"]) > 100  # exact, at an epsilon that would drown it
@@ -49,20 +49,22 @@ def test_real_curators_are_not_observed() -> None:
                 look(curator)
             assert "for_tests" in refused.value.hint
         with pytest.raises(InvalidParameter):
-            observed(curator, engine=Memory(), releaser=Releaser(SeededBits(1)), salt="s")
+            observe_curator(curator, engine=Memory(), releaser=Releaser(SeededBits(1)), salt="s")
 
 
 def test_a_releaser_with_secure_noise_is_refused() -> None:
     """Its answers would be marked as private."""
     with pytest.raises(InvalidParameter):
-        observed(clinic(), engine=Memory(), releaser=Silent(SecureBits()), salt="s")
+        observe_curator(clinic(), engine=Memory(), releaser=Silent(SecureBits()), salt="s")
 
 
 def test_what_observed_curators_answered_is_never_served_by_real_ones(tmp_path: Path) -> None:
     ledger = str(tmp_path / "ledger")
     with clinic(ledger=ledger) as curator:
         assert not is_in_memory(curator)
-        observed(curator, engine=engine_of(curator), releaser=Silent(bits_of(curator)), salt="s").ask(COUNT, epsilon=1)
+        observe_curator(curator, engine=engine_of(curator), releaser=Silent(bits_of(curator)), salt="s").ask(
+            COUNT, epsilon=1
+        )
     real = Curator(ledger, engine=Memory())
     real.protect([], name="visits", **OPTIONS)
     assert not real.ask(COUNT, epsilon=1).replayed

@@ -63,8 +63,8 @@ def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) 
     assert str(curator.verify()) == EXPECTED["head"]
     assert {name: str(curator.balance(name).spent) for name in curator.accounts()} == EXPECTED["spent"]
     assert {name: str(curator.balance(name).lifetime) for name in curator.accounts()} == EXPECTED["lifetime"]
-    assert str(curator.capped("ana", account="patients")) == "epsilon=5, delta=0.0001"
-    assert str(curator.allotted("prices", account="shop")) == "rho=20"
+    assert str(curator.analyst_cap("ana", account="patients")) == "epsilon=5, delta=0.0001"
+    assert str(curator.project_cap("prices", account="shop")) == "rho=20"
     assert str(curator.budget("survey").total) == "epsilon=50"
     with Book(str(path)) as book:
         book.check_anchor(Head.parse(EXPECTED["head"]))

@@ -320,12 +320,12 @@ def test_two_tables_of_a_configuration_on_one_file(file: Path) -> None:
 
 
 def by_path_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Origin, "found", lambda self, told: bool(self.files.keys() & told.get("files", {}).keys()))
+    patch.setattr(Origin, "is_origin_of", lambda self, told: bool(self.files.keys() & told.get("files", {}).keys()))
 
 
 def by_file_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        Origin, "found", lambda self, told: bool(set(self.files.values()) & set(told.get("files", {}).values()))
+        Origin, "is_origin_of", lambda self, told: bool(set(self.files.values()) & set(told.get("files", {}).values()))
     )
 
 

@@ -172,7 +172,7 @@ def test_the_header_holds_the_event_of_all_that_was_released() -> None:
     released(paid)
     parts = [events.Pure("1/4"), events.Pure("1/8"), events.Pure("1/2")]
     assert header(paid.book) == events.Composed(parts)
-    assert paid.book.stored(f"release of {paid.question}")[0].event == events.to_json(events.Composed(parts))
+    assert paid.book.read_answers(f"release of {paid.question}")[0].event == events.to_json(events.Composed(parts))
 
 
 def test_what_an_interrupted_run_released_is_in_the_header_of_the_next() -> None:
@@ -189,22 +189,22 @@ def test_a_release_that_costs_more_than_its_charge_is_not_stored() -> None:
     with pytest.raises(QueryFailed):
         released(paid)
     assert kinds(paid.book) == [("charge", "patients"), ("charge", "shop"), ("fail", "patients"), ("fail", "shop")]
-    assert not paid.book.stored(f"release of {paid.question}")
+    assert not paid.book.read_answers(f"release of {paid.question}")
 
 
 def test_probes_count_for_the_price() -> None:
     paid = PlainRelease(book_of(), probes={"bounds": events.Pure("1/2")}, releases=events.Pure("3/4"))
     with pytest.raises(QueryFailed):
         released(paid)
-    assert not paid.book.stored(f"release of {paid.question}")
-    assert paid.book.stored("bounds")  # the charge has paid for it
+    assert not paid.book.read_answers(f"release of {paid.question}")
+    assert paid.book.read_answers("bounds")  # the charge has paid for it
 
 
 def test_a_probe_that_costs_more_than_the_charge_is_not_stored() -> None:
     paid = PlainRelease(book_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
     with pytest.raises(QueryFailed):
         released(paid)
-    assert (len(paid.book.stored("bounds")), paid.book.stored("limits")) == (1, ())
+    assert (len(paid.book.read_answers("bounds")), paid.book.read_answers("limits")) == (1, ())
 
 
 def test_what_earlier_runs_kept_counts_for_the_price() -> None:
@@ -235,7 +235,7 @@ def test_every_verb_says_what_it_released_and_releases_no_more_than_its_charge(v
         book = curator._book
         (charge,) = [entry for entry in book.history() if entry.kind == "charge" and entry.key]
         receipt = Receipt.again(charge, book.admit("patients", "owner"))
-        told, kept = book.released(receipt), book.all_beside(receipt)
+        told, kept = book.read_released_event(receipt), book.all_beside(receipt)
         assert costs_no_more(told, receipt.event, book.account("patients"))
         beside = [one for one in map(paid_release._event_of, (one.payload for one in kept)) if one is not None]
         assert bool(beside) is verb.beside

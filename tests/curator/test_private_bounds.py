@@ -16,7 +16,7 @@ import pytest
 from discreet.accounting import epsilon as epsilon_of
 from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.audit.queries.releases import allowance
-from discreet.audit.queries.sensitivity import moved
+from discreet.audit.queries.sensitivity import measure_distance
 from discreet.curator import Answer, Curator
 from discreet.curator import paid_release as perform
 from discreet.curator.measurement_plan import MeasurementPlan
@@ -273,7 +273,7 @@ def compare(
     for a, b in zip(first.noises, second.noises, strict=True):
         assert a.release == b.release
         assert isinstance(a.release, Measure)
-        assert moved(a, b) <= allowance(a.release.event)
+        assert measure_distance(a, b) <= allowance(a.release.event)
         total += allowance(a.release.event) if a.release.law == "laplace" else 0
     assert total <= Fraction(epsilon)
     return first
@@ -398,7 +398,7 @@ def check_spent_once(made: Curator, answer: Answer) -> None:
     beside = [e for e in made.history("visits") if e.content.get("beside") == charge.sequence]
     assert len(beside) == 1
     (stored,) = [e for e in made.history("visits") if e.about == charge.sequence]
-    (main,) = [kept for kept in made._book.stored(stored.content["replay_key"]) if kept.charge == charge.sequence]
+    (main,) = [kept for kept in made._book.read_answers(stored.content["replay_key"]) if kept.charge == charge.sequence]
     spent = Fraction(json.loads(main.payload)["epsilon"])
     assert spent <= 2 * (1 - SHARE)
     assert perform.costs_no_more(answer.event, _event(charge), made.account("visits"))
@@ -495,7 +495,7 @@ def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -
     engine.register("visits", [], {name: column.type for name, column in probe.tables[0].columns.items()})
     program = probe.program(Fraction(1, 10))
     once = ReadOnce(engine)
-    found = [probe.found(run(program, once, Releaser(bits))) for _ in range(600)]
+    found = [probe.find_fact(run(program, once, Releaser(bits))) for _ in range(600)]
     assert sum(each is not None for each in found) < 8
 
 
@@ -510,8 +510,8 @@ def test_bounds_are_wider_where_a_bucket_beyond_is_too_large_for_its_distance(ex
     counts = {1: 500, 7: 500, **extra}
     noisy = np.array([[counts.get(bucket, 0)] for (bucket,) in keys], dtype=object)
     released = Released(probe.program(Fraction(1, 5)), keys, noisy)
-    assert probe.found(released) == Bounds(Fraction(0), Fraction(high))
-    assert probe.found(released, former=True) == Bounds(Fraction(0), Fraction(64))
+    assert probe.find_fact(released) == Bounds(Fraction(0), Fraction(high))
+    assert probe.find_fact(released, former=True) == Bounds(Fraction(0), Fraction(64))
 
 
 @pytest.mark.ci
@@ -523,7 +523,7 @@ def test_noise_alone_hardly_ever_widens_bounds(bits: SeededBits) -> None:
     engine.register("visits", [{"id": i, "ward": "A", "age": 50, "charge": 1.0} for i in range(400)], types)
     program = probe.program(Fraction(1, 5))
     once = ReadOnce(engine)
-    found = [probe.found(run(program, once, Releaser(bits))) for _ in range(500)]
+    found = [probe.find_fact(run(program, once, Releaser(bits))) for _ in range(500)]
     wider = sum(each != Bounds(Fraction(32), Fraction(64)) for each in found)
     assert 4 < wider < 32
 
@@ -540,7 +540,7 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         used: list[Any] = [key[0] for key in unsealed(found) if reading.public_keys and len(reading.public_keys) > 50]
         if used:
             exact = Bounds(Fraction(0), Fraction(2) ** max(used))
-            monkeypatch.setattr(BoundsProbe, "found", lambda *_, **__: exact)
+            monkeypatch.setattr(BoundsProbe, "find_fact", lambda *_, **__: exact)
         seen.append(reading)
         return found
 
@@ -587,13 +587,13 @@ def test_mutant_a_price_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_mutant_a_price_that_depends_on_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fallback that gives its share to the answer is noticed: more noise is paid for than was charged."""
-    right = MeasurementPlan.settled
+    right = MeasurementPlan.settle_program
 
     def generous(self: MeasurementPlan, asked: Any, facts: Any, *given: Any) -> Any:
         more = type(asked)(asked.epsilon / (1 - SHARE), asked.delta) if facts.guessed else asked
         return right(self, more, facts, *given)
 
-    monkeypatch.setattr(MeasurementPlan, "settled", generous)
+    monkeypatch.setattr(MeasurementPlan, "settle_program", generous)
     with pytest.raises(AssertionError):
         compare(people(12), people(11), MEAN, epsilon="1")
 

@@ -13,7 +13,7 @@ from discreet.accounting import epsilon as epsilon_of
 from discreet.audit.queries.recorder import Watched
 from discreet.audit.queries.recorder import ask as recorded
 from discreet.audit.queries.releases import allowance
-from discreet.audit.queries.sensitivity import moved
+from discreet.audit.queries.sensitivity import measure_distance
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery
@@ -158,7 +158,7 @@ def compare(rows: list[Row], other: list[Row], sql: str, epsilon: str, **declare
     total = Fraction(0)
     for a, b in zip(first.noises, second.noises, strict=True):
         assert a.release == b.release
-        assert moved(a, b) <= allowance(a.release.event)
+        assert measure_distance(a, b) <= allowance(a.release.event)
         total += allowance(a.release.event)
     assert total <= Fraction(epsilon)
 
@@ -202,7 +202,7 @@ def test_mutant_limits_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         return right(self, reading)
 
     monkeypatch.setattr(Memory, "read", looking)
-    monkeypatch.setattr(LimitsProbe, "found", lambda *_: len(engines[0]._rows["visits"]))
+    monkeypatch.setattr(LimitsProbe, "find_fact", lambda *_: len(engines[0]._rows["visits"]))
     rows = people(50)
     with pytest.raises(AssertionError):
         compare(rows, rows[1:], COUNT, "60")

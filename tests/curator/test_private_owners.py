@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.curator import Curator
 from discreet.curator.asking.planner import limits_probes
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.measurement.probes.probes import BoundsProbe, described
+from discreet.measurement.probes.probes import BoundsProbe, describe_counted_rows
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups
@@ -44,7 +44,7 @@ def probes() -> list[Program]:
     found = [BoundsProbe(known, table, column, "salt").program(PureDP(1).epsilon) for table, column in SPOTS]
     for sql in QUESTIONS:
         plan = parse(sql, known)
-        made = limits_probes(plan, described(plan, known), known, "salt")
+        made = limits_probes(plan, describe_counted_rows(plan, known), known, "salt")
         assert made
         found += [probe.program(PureDP(1).epsilon) for probe in made]
     return found

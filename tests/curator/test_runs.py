@@ -325,7 +325,7 @@ def test_what_was_open_when_a_book_was_frozen_is_not_run(tmp_path: Path) -> None
         verb.call(curator, key="k")
         head = curator._book.head()
     with restore(copy, str(tmp_path / "again"), anchor=head) as book:
-        assert book.frozen
+        assert book.is_frozen
         book.resume()
     with hospital(str(tmp_path / "again")) as curator, pytest.raises(LedgerError, match="restored from a copy"):
         verb.call(curator, key="k")
@@ -351,7 +351,7 @@ def charging(path: Path) -> Iterator[str]:
 def _charges(node: ast.AST) -> bool:
     call = node.func if isinstance(node, ast.Call) else None
     if isinstance(call, ast.Name):
-        return call.id in ("charged", "release_once")
+        return call.id in ("charge_request", "release_once")
     return isinstance(call, ast.Attribute) and call.attr in CHARGING and _is_book(call)
 
 

@@ -84,8 +84,8 @@ def torn(*, calls: int = 0) -> None:
 MOMENTS: dict[str, tuple[Callable[[], None], int]] = {
     "before the charge": (lambda: before(Book, "charge"), 0),
     "after the charge": (lambda: after(Book, "charge"), 0),
-    "before the state is made": (lambda: before(state_file, "_opened"), 0),
-    "an empty state": (lambda: after(state_file, "_opened"), 0),
+    "before the state is made": (lambda: before(state_file, "_open_file"), 0),
+    "an empty state": (lambda: after(state_file, "_open_file"), 0),
     "half of the first line": (torn, 0),
     "after the first line": (lambda: after(StateFile, "_write"), 0),
     "before the first period is read": (lambda: before(Memory, "read"), 0),
@@ -171,7 +171,7 @@ def check_killed(moment: str, folder: Path) -> None:
         assert stream.next_period == START + dt.timedelta(days=kept)
         shown = [stream.release() for _ in range(kept, 4)]
         assert [answer.records[0]["day"] for answer in shown] == [START + dt.timedelta(days=t) for t in range(kept, 4)]
-        assert saved(folder) == stream._witness.released()
+        assert saved(folder) == stream._witness.read_releases()
         assert saved(folder)[:kept] == noisy
         assert curator.budget("visits").remaining.loss == HALF
         assert curator.verify()
@@ -271,4 +271,4 @@ def test_a_witness_that_knows_periods_is_believed(tmp_path: Path) -> None:
         with declared(tmp_path) as curator, pytest.raises(StreamError, match=r"empty|old copy"):
             curator.stream(DAILY, horizon=4, rho="0.5", name="daily")
     own = FileWitness(tmp_path / "lone.witness")
-    assert own.seen("any") is None
+    assert own.count_periods("any") is None

@@ -383,7 +383,7 @@ def test_a_crash_shows_nothing_and_loses_nothing(step: str, tmp_path: Path) -> N
         resumed = started(again, name="daily")  # closed, it is opened anew
         assert resumed.released == len(noisy) == (1 if step == "state" else 2)
         resumed.release()
-        assert resumed._witness.released()[: len(noisy)] == noisy
+        assert resumed._witness.read_releases()[: len(noisy)] == noisy
 
 
 def test_a_failure_of_the_engine_ends_no_stream() -> None:

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet import accounting
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator, paid_release
 from discreet.errors import InsufficientBudget, QueryFailed
 from discreet.ledger import Book
@@ -71,7 +71,7 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         how: dict[str, Any] = {"epsilon": 2, "delta": 1e-8, "generator": name, "bins": 3, "rows_per_unit": limit}
         plan = curator.plan_synthesize(ROWS, **how)
         recorder = MechanismRecorder(SeededBits(3))
-        with watched(recorder):
+        with watch_mechanisms(recorder):
             found = curator.synthesize(ROWS, **how)
         (charged,) = charged_in(curator)
         assert charged == plan.event == found.event == found.model.event
@@ -83,7 +83,7 @@ def test_the_charge_is_the_event_and_draws_add_up_to_it(name: str, relation: Nei
         assert ALMOST * rho_of(charged) < drawn(recorder.made) <= rho_of(charged)
         assert len(releases) == len(found.model.charges)
         assert sum(rho for _, rho in found.model.charges) == found.model.rho
-        assert found.cost == prices(charged, budget, relation).spent(budget) == curator.budget("visits").spent
+        assert found.cost == prices(charged, budget, relation).spent_under(budget) == curator.budget("visits").spent
         assert 1.8 < accounting.epsilon(charged, 1e-8) <= 2
 
 
@@ -235,7 +235,7 @@ def test_a_stopped_table_that_costs_less_than_its_charge_is_made_for_it(
     recorder = MechanismRecorder(SeededBits(3))
     with clinic(APPROXIMATE, spy, ledger=path) as curator:
         spent = curator.balance("visits").spent
-        with watched(recorder):
+        with watch_mechanisms(recorder):
             found = curator.synthesize(ROWS, epsilon=1, generator="mst", key="k")
         (charged,) = charged_in(curator)
         assert curator.balance("visits").spent == spent

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
-from discreet.curator.observation import observed
+from discreet.curator.observation import observe_curator
 from discreet.engines import Memory
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
@@ -50,8 +50,8 @@ def made(found: Shop, neighbours: Neighbours, frozen: list[Handed] | None = None
         )
         types = {"order_id": "int", "price": "float", "gift": "bool"}
         curator.protect(found[1], name="items", unit="order_id -> orders.id", types=types, bounds={"price": (0, 20)})
-        twin = observed(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
-        with watched(recorder):
+        twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(SeededBits(7)), salt="salt")
+        with watch_mechanisms(recorder):
             table = twin.synthesize("SELECT price, gift FROM items", epsilon=20, delta=1e-6, bins=3, **how)
         seen = {"model": table.model.to_json(), "rows": table.table.to_pydict(), "notes": table.notes}
         return Made(recorder.made, recorder.strayed, seen, table.event, charged_in(curator))

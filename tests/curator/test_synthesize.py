@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from discreet import synthetic
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
-from discreet.curator.observation import observed
+from discreet.curator.observation import observe_curator
 from discreet.curator.paid_release import STAYS
 from discreet.curator.synthesis import synthesis_plan
 from discreet.curator.synthesis.synthetic_table import KeptTable
@@ -185,7 +185,7 @@ def test_what_is_kept_is_plain_text_and_says_nothing_else() -> None:
     frame = {"day": [dt.date(2023, 5, 1)] * 50, "sex": ["F"] * 50}
     generator = synthetic.Independent(epsilon=1, delta=1e-9, random_state=1)
     model = generator.fit(frame, domain={"day": day, "sex": sex})
-    kept = KeptTable.drawn(model, 30, SeededBits(1))
+    kept = KeptTable.sample_from(model, 30, SeededBits(1))
     again = KeptTable.from_json(kept.to_json())
     assert (again.columns, again.rows) == (kept.columns, 30)
     assert again.to_json() == kept.to_json()
@@ -419,8 +419,8 @@ def handed(rows: list[Any], how: dict[str, Any], frozen: Any = None, **declared:
     with Curator.for_tests(engine=Memory(), bits=bits) as curator:
         options = {"unit": "patient", **DECLARED, **declared}
         curator.protect(rows, name="visits", budget=Budget(epsilon=20, delta=1e-6), **options)
-        twin = observed(curator, engine=curator._engine, releaser=Releaser(bits), salt="salt")
-        with watched(recorder):
+        twin = observe_curator(curator, engine=curator._engine, releaser=Releaser(bits), salt="salt")
+        with watch_mechanisms(recorder):
             twin.synthesize("SELECT ward, age, charge FROM visits", **how)
     return recorder
 
@@ -485,6 +485,6 @@ def test_engines_agree() -> None:
                 pandas = pytest.importorskip("pandas")
                 source = pandas.DataFrame(source).astype({"age": "Int64"})
             curator.protect(source, name="visits", budget=Budget(epsilon=20, delta=1e-6), **OPTIONS)
-            twin = observed(curator, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
+            twin = observe_curator(curator, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
             made.append(twin.synthesize("SELECT ward, age, charge FROM visits", **QUICK))
     assert made[0].table.equals(made[1].table)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from discreet import synthetic
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
-from discreet.curator.observation import observed
+from discreet.curator.observation import observe_curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.releases.exact_groups import ExactGroups
@@ -140,7 +140,7 @@ def test_engines_agree() -> None:
         pandas = pytest.importorskip("pandas")
         rows: Any = people(300) if isinstance(engine, Memory) else pandas.DataFrame(people(300))
         with curator(rows, engine=engine) as made:
-            twin = observed(made, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
+            twin = observe_curator(made, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
             tables.append(twin.synthesize("t", **QUICK, rows_per_unit=2).table)
     assert tables[0].equals(tables[1])
 
@@ -168,8 +168,8 @@ def looked(
     recorder = MechanismRecorder(bits, frozen=frozen, seed=1)
     engine = Watching()
     with curator(rows, engine=engine, neighbours=neighbours) as made:
-        twin = observed(made, engine=engine, releaser=Releaser(bits), salt="salt")
-        with watched(recorder):
+        twin = observe_curator(made, engine=engine, releaser=Releaser(bits), salt="salt")
+        with watch_mechanisms(recorder):
             twin.synthesize("t", **QUICK, rows_per_unit=limit)
     return engine, recorder
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from discreet import synthetic
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.curator import Curator
-from discreet.curator.observation import observed
+from discreet.curator.observation import observe_curator
 from discreet.curator.synthesis import linked_plan
 from discreet.curator.synthesis.linked_tables import KeptTables, SyntheticTables
 from discreet.engines import DuckDB, Memory
@@ -291,8 +291,8 @@ def handed(
     bits = SeededBits(7)
     recorder = MechanismRecorder(bits, frozen=frozen, seed=1)
     with curator(found, neighbours=relation) as made:
-        twin = observed(made, engine=made._engine, releaser=Releaser(bits), salt="salt")
-        with watched(recorder):
+        twin = observe_curator(made, engine=made._engine, releaser=Releaser(bits), salt="salt")
+        with watch_mechanisms(recorder):
             twin.synthesize_tables("people", "visits", **how)
     return recorder
 
@@ -359,7 +359,7 @@ def test_engines_agree() -> None:
         if isinstance(engine, DuckDB):
             found = tuple(pandas.DataFrame(rows) for rows in found)
         with curator(found, engine=engine) as each:
-            twin = observed(each, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
+            twin = observe_curator(each, engine=engine, releaser=Releaser(SeededBits(2)), salt="salt")
             made.append(twin.synthesize_tables("people", "visits", **QUICK, rows_per_unit=2))
     assert made[0].people.equals(made[1].people)
     assert made[0].events.equals(made[1].events)

@@ -179,7 +179,7 @@ def test_only_the_lower_end_of_a_released_count_is_used() -> None:
     prices, elsewhere = set(), clinic(LARGE)
     elsewhere.ask(VALUES, epsilon=1)
     (stored,) = [e for e in elsewhere.history("visits") if e.kind == "answer"]
-    (kept,) = elsewhere._book.stored(stored.content["replay_key"])
+    (kept,) = elsewhere._book.read_answers(stored.content["replay_key"])
     for rows in (visits(3, patients=200), visits(4, patients=150), []):
         curator = Curator.for_tests(engine=Memory(), bits=SeededBits(11))
         curator.protect(rows, name="visits", budget=LARGE, **OPTIONS)
@@ -266,6 +266,6 @@ def test_mutant_a_price_that_looks_at_data(monkeypatch: pytest.MonkeyPatch) -> N
         register(engine, name, source, columns)
 
     monkeypatch.setattr(Memory, "register", noting)
-    monkeypatch.setattr(module.Planner, "_counted", lambda *_: [1 + seen["visits"]])
+    monkeypatch.setattr(module.Planner, "_collect_counts", lambda *_: [1 + seen["visits"]])
     with pytest.raises((AssertionError, InvalidParameter)):
         test_only_the_lower_end_of_a_released_count_is_used()

@@ -21,8 +21,8 @@ from discreet.plan.post.outputs import Noisy
 from discreet.presentation.documents.answer_documents import ANSWER
 from discreet.privacy import Budget, Estimate, events
 from discreet.report.csv_text import csv_text
-from discreet.report.display import amount, measured, number, percent, plain
-from discreet.service.wire.value_formats import written
+from discreet.report.display import amount, format_measured, number, percent, plain
+from discreet.service.wire.value_formats import encode_value
 
 SIGNED = re.compile(r"(?<![\w.])-0(\.0*)?(?![\w.])")
 FLOAT8 = 701
@@ -69,7 +69,7 @@ def test_no_form_of_an_answer_has_a_negative_zero(zeros: Curator, sql: str, epsi
         *(repr(record) for record in answer),
         *(repr(record) for record in ANSWER.read(document)),
         answer.to_pandas().to_csv(),
-        *((written(value, FLOAT8, 0) or b"").decode() for value in cells),
+        *((encode_value(value, FLOAT8, 0) or b"").decode() for value in cells),
     ]
     assert not [text for text in texts if SIGNED.search(text)]
 
@@ -81,8 +81,8 @@ def test_the_parts_that_write_numbers_have_one_zero() -> None:
     negative += [noisy.value, noisy.low, noisy.high]
     negative.append(evaluate(Call("negate", (Literal(0.0, Type.FLOAT),), Type.FLOAT), {}))
     assert all(math.copysign(1, value) == 1 for value in negative)
-    shown = [plain(-0.0), amount(-0.0), number(-0.0), percent(-0.0), measured(-0.0, -1.0, -0.0)]
-    shown += [csv_text(["a"], [{"a": -0.0}]), (written(-0.0, FLOAT8, 0) or b"").decode()]
+    shown = [plain(-0.0), amount(-0.0), number(-0.0), percent(-0.0), format_measured(-0.0, -1.0, -0.0)]
+    shown += [csv_text(["a"], [{"a": -0.0}]), (encode_value(-0.0, FLOAT8, 0) or b"").decode()]
     shown.append(str(Estimate(-0.0, -1.0, -0.0, events.Pure(1))))
     assert not [text for text in shown if SIGNED.search(text)]
     assert SIGNED.search("n_low: -0.0")

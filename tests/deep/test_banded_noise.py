@@ -404,13 +404,13 @@ def test_one_band_is_independent_noise() -> None:
 def test_all_steps_of_an_epoch_use_an_example_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many bands as batches: nothing is left to chance but the parts."""
     seen: list[int] = []
-    collated = PoissonBatches._collated
+    collated = PoissonBatches._collate_batch
 
     def logged(self: Any, places: Any) -> Any:
         seen.extend(places)
         return collated(self, places)
 
-    monkeypatch.setattr(PoissonBatches, "_collated", logged)
+    monkeypatch.setattr(PoissonBatches, "_collate_batch", logged)
     net = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     options: dict[str, Any] = {"size": 10, "batch_size": 2, "epochs": 3, "bands": 5, "delta": 1e-5}

@@ -15,7 +15,7 @@ from torch import nn
 
 from discreet import accounting, deep, learn
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, observed
+from discreet.curator.observation import engine_of, observe_curator
 from discreet.deep.estimators.private_run import Run
 from discreet.engines import Folder
 from discreet.errors import InsufficientBudget, InvalidParameter, QueryFailed
@@ -138,7 +138,7 @@ def test_one_person_has_so_many_rows(rows_per_unit: int) -> None:
 
 def _given(rows: Any, rows_per_unit: int) -> Any:
     curator, releaser = curated(rows), Listening()
-    watched = observed(curator, engine=engine_of(curator), releaser=releaser, salt="s")
+    watched = observe_curator(curator, engine=engine_of(curator), releaser=releaser, salt="s")
     watched.fit(network(epochs="1/4"), WARD, target="ward", rows_per_unit=rows_per_unit)
     (given,) = releaser.given
     return given

@@ -436,13 +436,13 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def middle_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ModelCheck, "_removed", nothing)
+    monkeypatch.setattr(ModelCheck, "_remove_examples", nothing)
     monkeypatch.setattr(ModelCheck, "_replaced_beside", nothing)
     monkeypatch.setattr(model_check, "_ends", lambda count: (count // 2,))
 
 
 def not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ModelCheck, "_removed", nothing)
+    monkeypatch.setattr(ModelCheck, "_remove_examples", nothing)
 
 
 def no_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -480,7 +480,7 @@ def one_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(public_examples, "_LABELS", (0,) * 8)
     honest = public_examples._zeros_and_ones
     monkeypatch.setattr(public_examples, "_zeros_and_ones", lambda shape, place, _: honest(shape, place, None))
-    monkeypatch.setattr(ModelCheck, "_removed", nothing)
+    monkeypatch.setattr(ModelCheck, "_remove_examples", nothing)
 
 
 def not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -520,7 +520,7 @@ def test_mutant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_parameters_past_their_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small penalty was dropped without a word."""
-    monkeypatch.setattr(model_check, "_reached", lambda *_: None)
+    monkeypatch.setattr(model_check, "_find_reached_parameter", lambda *_: None)
 
     def penalised(net: Any, batch: Any) -> Tensor:
         return plain(net, batch) + 1e-8 * sum(parameter.square().sum() for parameter in net.parameters())

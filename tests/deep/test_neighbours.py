@@ -28,7 +28,7 @@ from discreet.deep.gradient_noise import NoisySum
 from discreet.deep.poisson_batches import PoissonBatches
 from discreet.errors import InvalidValue
 from discreet.noise import SeededBits
-from discreet.noise.experiment import normals, shuffled, uniforms
+from discreet.noise.experiment import normals, shuffle_indices, uniforms
 from tests.deep.replayed import Draws, moves, size_of, sums, without
 from tests.deep.small_models import MODELS, losses_of, seeded, values
 from tests.deep.test_trainer import train, trainer
@@ -154,7 +154,7 @@ def test_mutant_shuffled_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Any, source: Any = None, *, part: int = 0) -> Iterator[Any]:  # noqa: ARG001
         count = len(self._data)
         if not getattr(self, "order", []):
-            self.order = shuffled(count, bits=bits).tolist()
+            self.order = shuffle_indices(count, bits=bits).tolist()
         piece, self.order = self.order[: count // 3], self.order[count // 3 :]
         yield self._collated(piece), len(piece), True
 

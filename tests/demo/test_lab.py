@@ -9,7 +9,7 @@ import pytest
 from discreet.demo import Exhibit, exhibits, write_lab
 from discreet.demo.lab import QUASI, hospital, register, town
 from discreet.noise import SeededBits
-from discreet.report.finding import sampled
+from discreet.report.finding import wilson_interval
 from tests.report.reader import Page
 
 STRONG = 1.0  # an epsilon at which all three attacks must have lost
@@ -34,7 +34,7 @@ def test_raw_releases_fall_and_private_ones_stay_below_their_bounds(shown: tuple
         for trial in comparison.private:
             assert trial.finding.bound is not None
             # Four standard errors are about twice the reach of a 95 % interval: one chance in 10,000 for each dot.
-            _, low, high = sampled(trial.finding.bound, trial.finding.targets)
+            _, low, high = wilson_interval(trial.finding.bound, trial.finding.targets)
             assert trial.finding.success <= trial.finding.bound + (high - low)
             if trial.epsilon is not None and trial.epsilon <= STRONG:
                 assert trial.finding.success < comparison.raw.success / 1.5

@@ -11,7 +11,7 @@ from discreet.attacks import (
     regression_under_outliers,
 )
 from discreet.demo import robustness, write_robust
-from discreet.demo.robustness import contaminated
+from discreet.demo.robustness import run_contamination
 from discreet.noise import SeededBits
 from tests.report.reader import Page
 
@@ -59,4 +59,4 @@ def test_without_learners_the_page_is_about_numbers_only(monkeypatch: pytest.Mon
         "location_under_outliers",
         lambda **_: location_under_outliers(50, shares=(0,), runs=1, bits=SeededBits(2)),
     )
-    assert list(contaminated()) == ["outliers"]
+    assert list(run_contamination()) == ["outliers"]

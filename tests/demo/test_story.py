@@ -88,7 +88,7 @@ def test_the_book_adds_up(told: tuple[Story, str]) -> None:
 
 def test_exact_averages_give_the_bill_away_and_private_ones_do_not(told: tuple[Story, str]) -> None:
     story = told[0]
-    assert story.raw.inferred == clinic.RICH_CHARGE
+    assert story.raw.inferred_bill == clinic.RICH_CHARGE
     assert tuple(found.epsilon for found in story.private) == EPSILONS
     wide, _, narrow = story.private
     assert wide.quantile(0.95) - wide.quantile(0.05) > clinic.RICH_CHARGE / 4
@@ -148,7 +148,7 @@ def _short_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its other attacks have tests of their own."""
     monkeypatch.setattr(lab, "SHOWN", lab.SHOWN[:1])
     few = location_under_outliers(60, shares=(0, 0.3), runs=1, bits=SeededBits(1))
-    monkeypatch.setattr(import_module("discreet.demo.story_page"), "contaminated", lambda **_: {"outliers": few})
+    monkeypatch.setattr(import_module("discreet.demo.story_page"), "run_contamination", lambda **_: {"outliers": few})
 
 
 @pytest.mark.ci
@@ -195,7 +195,7 @@ def test_the_clinic_is_the_same_each_time_and_within_its_limits() -> None:
     wards = Counter((row.patient, row.ward) for row in rows)
     assert max(wards.values()) <= LIMITS.rows
     assert max(Counter(patient for patient, _ in wards).values()) <= LIMITS.groups
-    assert raw(rows).inferred == clinic.RICH_CHARGE
+    assert raw(rows).inferred_bill == clinic.RICH_CHARGE
 
 
 def _text(table: object) -> str:

@@ -41,7 +41,7 @@ def test_rows_less_and_more(form: str, tmp_path: Path) -> None:
     assert [float(row["x"]) for row in copy.rows([1, 3])] == [0.5, 1.5]
     engine = Memory() if form == "rows" else DuckDB(threads=1)
     for without, more in (((), []), ((0, 5), []), ((), MORE), ((7,), MORE)):
-        source = copy.changed(without, more)
+        source = copy.with_changes(without, more)
         for _ in range(2):  # as often as it is asked for
             engine.register("t", source, TYPES)
             assert unsealed(engine.read(ALL)) == {(): (8 - len(without) + len(more),)}
@@ -53,14 +53,14 @@ def test_some_rows_and_some_columns(form: str, tmp_path: Path) -> None:
     assert [int(row["who"]) for row in kept.column(["who"])] == [2, 4, 6]
     assert list(kept.rows([1])[0]) == ["who", "x"]
     engine = Memory() if form == "rows" else DuckDB(threads=1)
-    engine.register("t", kept.changed([0]), {"who": Type.INT})
+    engine.register("t", kept.with_changes([0]), {"who": Type.INT})
     assert unsealed(engine.read(ALL)) == {(): (2,)}
 
 
 def test_what_does_not_fit_a_stored_type_is_null(tmp_path: Path) -> None:
     copy = copy_of(forms(tmp_path)["parquet"])
     engine = DuckDB(threads=1)
-    engine.register("t", copy.changed(range(8), [{"who": 1 << 100, "x": "no number", "word": 7}]), TYPES)
+    engine.register("t", copy.with_changes(range(8), [{"who": 1 << 100, "x": "no number", "word": 7}]), TYPES)
     assert unsealed(engine.read(ALL)) == {(): (1,)}
 
 

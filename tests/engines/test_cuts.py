@@ -11,12 +11,12 @@ import pytest
 
 from discreet.engines import Memory
 from discreet.engines.memory import relations as memory_relations
-from discreet.engines.row_choice import Salt, normalised
+from discreet.engines.row_choice import Salt, normalize_id
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.readings import Bounding, Reading, Statistic
-from discreet.plan.model.relations import Cut, Fold, Join, PerUnit, Select, Table, Union, cuts, salted, shape
+from discreet.plan.model.relations import Cut, Fold, Join, PerUnit, Select, Table, Union, cuts, salt_cuts, shape
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, call, col
 from tests.open_groups import unsealed
 
@@ -143,14 +143,14 @@ def test_other_people_decide_nothing() -> None:
     left, _ = rows(3)
     together = gathered(left)
     for who in ("p", "Zo\u00eb", "q"):
-        alone = gathered([row for row in left if normalised(row["u"]) == who])
+        alone = gathered([row for row in left if normalize_id(row["u"]) == who])
         assert alone == [row for row in together if row[UNIT] == who]
 
 
 def gathered(table: list[dict[str, Any]], most: int = MOST) -> list[dict[str, Any]]:
     engine = Memory()
     engine.register("v", table, LEFT)
-    found = memory_relations.gather(salted(cut(V, col("a", N), most=most), "s"), engine._rows, {"v": LEFT})
+    found = memory_relations.gather(salt_cuts(cut(V, col("a", N), most=most), "s"), engine._rows, {"v": LEFT})
     return sorted(found, key=repr)
 
 
@@ -220,8 +220,8 @@ def test_a_cut_needs_a_salt_people_and_a_number(bench: Bench) -> None:
 
 def test_plans_have_no_salt() -> None:
     assert {found.salt for found in cuts(SHAPES["cut again"])} == {""}
-    assert {found.salt for found in cuts(salted(SHAPES["cut again"], "s"))} == {"s"}
-    assert "'s'" not in repr(salted(cut(V), "s"))
+    assert {found.salt for found in cuts(salt_cuts(SHAPES["cut again"], "s"))} == {"s"}
+    assert "'s'" not in repr(salt_cuts(cut(V), "s"))
     with pytest.raises(InvalidParameter):
         unsealed(Memory().read(reading(cut(V))))
 

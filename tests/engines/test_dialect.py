@@ -53,14 +53,14 @@ class WithoutParameters(DuckDBDialect):
     wide = "DECIMAL(38, 0)"
     quotient = "CAST(floor({0} / {1}) AS BIGINT)"
 
-    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
+    def write_parameter(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         del parameters
         return self.text_literal(value) if kind is Type.TEXT else self.literal(value, kind)
 
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         rows = (
             ", ".join(
-                self.literal(None, kind) if value is None else self.passed(value, kind, parameters)
+                self.literal(None, kind) if value is None else self.write_parameter(value, kind, parameters)
                 for value, kind in zip(row, kinds, strict=True)
             )
             for row in zip(*lists, strict=True)
@@ -68,7 +68,7 @@ class WithoutParameters(DuckDBDialect):
         names = ", ".join(f"p{i}" for i in range(len(kinds)))
         return f"SELECT * FROM (VALUES {', '.join(f'({row})' for row in rows)}) AS p({names})"
 
-    def derived(self, query: str, *, once: bool = True) -> str:
+    def write_subquery(self, query: str, *, once: bool = True) -> str:
         del once
         return f"({query}) AS derived"
 
@@ -120,7 +120,7 @@ def test_unknown_functions_and_names_with_nul_are_refused() -> None:
     dialect: Dialect = DuckDBDialect()
     with pytest.raises(InvalidParameter):
         dialect.template("load_file", Type.TEXT)
-    for write in (dialect.quoted, dialect.text_literal):
+    for write in (dialect.quote_name, dialect.text_literal):
         with pytest.raises(InvalidParameter):
             write("a\0b")
 

@@ -15,8 +15,8 @@ import pytest
 from discreet.engines.base import read_as, read_value
 from discreet.engines.duckdb.cell_forms import Form, Mend
 from discreet.engines.duckdb.file_content import FileContent
-from discreet.engines.duckdb.tables import hardened
-from discreet.engines.row_choice import normalised
+from discreet.engines.duckdb.tables import open_database
+from discreet.engines.row_choice import normalize_id
 from discreet.plan.model.types import Type
 from discreet.plan.model.unit_ids import WHITE_SPACE
 from tests.cases import try_all
@@ -128,11 +128,11 @@ def test_ids_of_a_file_count_in_their_normal_form(tmp_path: Path) -> None:
     """Every spelling of a person is one person, and every kind of white space is nobody, as engines count."""
     texts = [text for text in spellings() if text is not None and "\x00" not in text]
     nobody = [*(text for text in NOBODY if text is not None), *WHITE_SPACE]
-    people = [text for text in texts if normalised(text) is not None]
+    people = [text for text in texts if normalize_id(text) is not None]
     pa.parquet.write_table(pa.table({"who": [*people, *nobody, None]}), tmp_path / "t.parquet")
     with FileContent(tmp_path / "t.parquet") as content:
         found = content.rows_per_unit("who", Type.TEXT)
-    assert (found.units, found.without) == (len({normalised(text) for text in people}), len(nobody) + 1)
+    assert (found.units, found.without) == (len({normalize_id(text) for text in people}), len(nobody) + 1)
 
 
 def test_values_are_looked_at_under_their_types(tmp_path: Path) -> None:
@@ -167,6 +167,6 @@ def test_names_of_columns_are_names(tmp_path: Path, name: str) -> None:
 
 def test_databases_show_no_progress() -> None:
     """DuckDB prints percentages in notebooks, and those would tell sizes."""
-    with hardened() as connection:
+    with open_database() as connection:
         for one in (connection, connection.cursor()):
             assert one.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (False,)

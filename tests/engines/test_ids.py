@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.row_choice import normalised
+from discreet.engines.row_choice import normalize_id
 from discreet.measurement.profile.parts import is_nobodys
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.calls import call
@@ -20,7 +20,7 @@ from discreet.plan.model import unit_ids
 from discreet.plan.model.nodes import UNIT, Expression, Output, Relation
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.relations import Join, Marked, Matched, Reached, Select, Table, Windowed
-from discreet.plan.model.unit_ids import UNICODE, WHITE_SPACE, id_text, unassigned
+from discreet.plan.model.unit_ids import UNICODE, WHITE_SPACE, id_text, unassigned_ranges
 from tests.engines.tables import B, Bench, N, T, bounding, col
 
 ROWS_AND_UNITS = (Statistic(kind="rows"), Statistic(kind="units"))
@@ -180,7 +180,7 @@ def test_white_space_is_listed() -> None:
 
 @pytest.mark.ci
 def test_what_is_listed_as_assigned_is_assigned() -> None:
-    listed = {point for first, last in unassigned() for point in range(first, last + 1)}
+    listed = {point for first, last in unassigned_ranges() for point in range(first, last + 1)}
     known = {point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")}
     assert known | listed == set(range(0x110000))
     if unicodedata.unidata_version == UNICODE:
@@ -189,9 +189,9 @@ def test_what_is_listed_as_assigned_is_assigned() -> None:
 
 
 def check_agreement(texts: Sequence[str], template: str | None = None) -> None:
-    expected = [normalised(text) for text in texts]
+    expected = [normalize_id(text) for text in texts]
     assert in_sql(texts, template) == expected
-    assert [normalised(text) for text in expected] == expected  # once is enough
+    assert [normalize_id(text) for text in expected] == expected  # once is enough
     assert all(text is None or str(text).strip(WHITE_SPACE) == text for text in expected)
 
 
@@ -221,7 +221,7 @@ def test_assigned_texts_are_compared_by_their_nfc(bits: SeededBits) -> None:
     for text in sequences(bits, 3000):
         if not any(unicodedata.category(c) == "Cn" or c == "\U00010efd" for c in text):
             made = unicodedata.normalize("NFC", text).strip(WHITE_SPACE) or None
-            assert normalised(text) == made == normalised(unicodedata.normalize("NFD", text))
+            assert normalize_id(text) == made == normalize_id(unicodedata.normalize("NFD", text))
 
 
 @pytest.mark.slow
@@ -240,22 +240,22 @@ def test_what_is_not_assigned_stays_as_it_is_written(monkeypatch: pytest.MonkeyP
 
     honest = unicodedata.normalize
     monkeypatch.setattr(unicodedata, "normalize", later)
-    assert normalised(f" {LATER}") == LATER
+    assert normalize_id(f" {LATER}") == LATER
     bench.load([{"u": LATER}, {"u": later("NFC", LATER)}], {"u": T})
     assert bench.agreed(Reading(table="t", bounding=LIMITS, statistics=ROWS_AND_UNITS)) == {(): (2, 2)}
     monkeypatch.setattr(unit_ids, "_has_unassigned", lambda _: False)
-    assert normalised(LATER) != LATER  # so this test would notice
+    assert normalize_id(LATER) != LATER  # so this test would notice
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
 def no_normal_form(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(unit_ids, "_composed", lambda text: text)
+    patch.setattr(unit_ids, "_compose_text", lambda text: text)
 
 
 def compatible_form(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(unit_ids, "_composed", lambda text: unicodedata.normalize("NFKC", text))
+    patch.setattr(unit_ids, "_compose_text", lambda text: unicodedata.normalize("NFKC", text))
 
 
 def spaces_only(patch: pytest.MonkeyPatch) -> None:
@@ -270,10 +270,12 @@ def space_of_no_width(patch: pytest.MonkeyPatch) -> None:
 def test_mistakes_in_the_definition_are_noticed(
     monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    assert {normalised(text) for text in spellings()} - {None} == {normalised(texts[0]) for texts in PEOPLE.values()}
-    assert len({normalised(text) for text in spellings()} - {None}) == len(PEOPLE)
+    assert {normalize_id(text) for text in spellings()} - {None} == {
+        normalize_id(texts[0]) for texts in PEOPLE.values()
+    }
+    assert len({normalize_id(text) for text in spellings()} - {None}) == len(PEOPLE)
     mutate(monkeypatch)
-    assert len({normalised(text) for text in spellings()} - {None}) != len(PEOPLE)
+    assert len({normalize_id(text) for text in spellings()} - {None}) != len(PEOPLE)
 
 
 @pytest.mark.sampled(2)

@@ -56,8 +56,8 @@ def another_prime(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_removed(patch: pytest.MonkeyPatch) -> None:
-    honest = Bounded._placed
-    patch.setattr(Bounded, "_placed", lambda self: honest(self).replace("d <= 3", "TRUE"))
+    honest = Bounded._print_placed_rows
+    patch.setattr(Bounded, "_print_placed_rows", lambda self: honest(self).replace("d <= 3", "TRUE"))
 
 
 def rows_unordered(patch: pytest.MonkeyPatch) -> None:
@@ -171,14 +171,14 @@ def written(
 SORTED = {
     "groups of equal rank in no order": groups_of_equal_rank_in_no_order,
     "rows unordered": rows_unordered,
-    "rank, not dense": written("_placed", "DENSE_RANK()", "RANK()"),
-    "rows before the group counted as its own": written("_placed", " RANK() OVER", " DENSE_RANK() OVER"),
-    "NULL after all terms": written("_placed", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0"),
-    "NULL after all keys": written("_placed", "k0 NULLS FIRST", "k0 NULLS LAST"),
-    "one group too many": written("_placed", "d <= 3", "d <= 4"),
-    "one group too few": written("_placed", "d <= 3", "d < 3"),
-    "one row too many": written("_kept", "n - 2", "n - 3"),
-    "one row too few": written("_kept", "n - 2", "n - 1"),
+    "rank, not dense": written("_print_placed_rows", "DENSE_RANK()", "RANK()"),
+    "rows before the group counted as its own": written("_print_placed_rows", " RANK() OVER", " DENSE_RANK() OVER"),
+    "NULL after all terms": written("_print_placed_rows", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0"),
+    "NULL after all keys": written("_print_placed_rows", "k0 NULLS FIRST", "k0 NULLS LAST"),
+    "one group too many": written("_print_placed_rows", "d <= 3", "d <= 4"),
+    "one group too few": written("_print_placed_rows", "d <= 3", "d < 3"),
+    "one row too many": written("_print_rows_within", "n - 2", "n - 3"),
+    "one row too few": written("_print_rows_within", "n - 2", "n - 1"),
     "each row a unit": written("sql", "CASE WHEN moved < n THEN 1 END", "1"),
 }
 
@@ -187,15 +187,15 @@ PLACED = {
     "rows unordered": rows_unordered,
     "rank, not dense": written("table", "DENSE_RANK()", "RANK()", PlacedRows),
     "rows counted up to their own": written("table", ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedRows),
-    "NULL after all terms": written("_picked", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedRows),
+    "NULL after all terms": written("_print_picked_rows", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedRows),
     "NULL after all keys": written("table", "k0 NULLS FIRST", "k0 NULLS LAST", PlacedRows),
     "one group too many": written("table", "d <= 3", "d <= 4", PlacedRows),
     "one group too few": written("table", "d <= 3", "d < 3", PlacedRows),
-    "one row too many": written("_picked", "n - 2", "n - 3", PlacedRows),
-    "one row too few": written("_picked", "n - 2", "n - 1", PlacedRows),
-    "groups of few rows left out": written("_kept", "n <= 2", "n < 2", PlacedRows),
-    "groups of few rows twice": written("_kept", "n > 2", "n >= 2", PlacedRows),
-    "each row a unit": written("_kept", "CASE WHEN moved < n THEN 1 END", "1", PlacedRows),
+    "one row too many": written("_print_picked_rows", "n - 2", "n - 3", PlacedRows),
+    "one row too few": written("_print_picked_rows", "n - 2", "n - 1", PlacedRows),
+    "groups of few rows left out": written("_print_rows_within", "n <= 2", "n < 2", PlacedRows),
+    "groups of few rows twice": written("_print_rows_within", "n > 2", "n >= 2", PlacedRows),
+    "each row a unit": written("_print_rows_within", "CASE WHEN moved < n THEN 1 END", "1", PlacedRows),
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from discreet.engines import DuckDB, Memory
 from discreet.plan.expressions.pattern_grammar import LARGEST, MOST_TIMES, PatternError, parse
-from discreet.plan.expressions.patterns import grouped, groups, size, ungrouped, written
+from discreet.plan.expressions.patterns import groups, keep_one_group, remove_groups, size, write_pattern
 from tests.engines.tables import PRINTERS, B, Bench, N, T, arrow, call, col, lit, sides, value_of
 from tests.open_groups import unsealed
 from tests.plan.test_patterns import TEXTS, patterns
@@ -31,8 +31,10 @@ def test_engines_agree_on_every_pattern(both: tuple[Memory, DuckDB], pattern: st
         tree = parse(pattern)
     except PatternError:
         return
-    asked = [call("matches", B, col("a", T), lit(written(ungrouped(tree)), T))]
-    asked += [call("extract", T, col("a", T), lit(written(grouped(tree, i)), T)) for i in range(groups(tree) + 1)]
+    asked = [call("matches", B, col("a", T), lit(write_pattern(remove_groups(tree)), T))]
+    asked += [
+        call("extract", T, col("a", T), lit(write_pattern(keep_one_group(tree, i)), T)) for i in range(groups(tree) + 1)
+    ]
     for expression in asked:
         assert unsealed(engine.read(value_of(expression))) == unsealed(memory.read(value_of(expression))), pattern
 
@@ -46,5 +48,5 @@ def test_the_largest_patterns_are_compiled(bench: Bench) -> None:
     for pattern in (f"{many}{{6}}", f"(?:{many}|b)*a", *long):
         tree = parse(pattern)
         assert size(tree) <= LARGEST
-        bench.agreed(value_of(call("matches", B, col("a", T), lit(written(tree), T))))
-        bench.agreed(value_of(call("extract", T, col("a", T), lit(written(grouped(tree, 0)), T))))
+        bench.agreed(value_of(call("matches", B, col("a", T), lit(write_pattern(tree), T))))
+        bench.agreed(value_of(call("extract", T, col("a", T), lit(write_pattern(keep_one_group(tree, 0)), T))))

@@ -236,14 +236,14 @@ def _check_role_and_log(server: PostgresServer) -> None:
 
 def _fail(made: Postgres, asked: Reading) -> None:
     """Every way in which a read fails on the server: too slow, stopped, and an error of a value."""
-    fetch = sessions.fetched
+    fetch = sessions.fetch_rows
     for wrong in ("(SELECT pg_sleep(9)) IS NULL", "1 / (charge - 7)::int > 0"):
 
         def failing(session: Any, sql: str, *rest: Any, wrong: str = wrong) -> Any:
             return fetch(session, f"SELECT x.* FROM ({sql}) AS x, {made._tables['t'].sql} AS y WHERE {wrong}", *rest)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(engine, "fetched", failing)
+            patch.setattr(engine, "fetch_rows", failing)
             with pytest.raises(QueryFailed) as failure:
                 unsealed(made.read(asked))
         assert failure.value.__cause__ is None
@@ -332,9 +332,9 @@ def test_addresses_of_tables() -> None:
 
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read takes a minute."""
-    fetch = sessions.fetched
+    fetch = sessions.fetch_rows
     monkeypatch.setattr(
-        engine, "fetched", lambda s, sql, *rest: fetch(s, f"SELECT x.* FROM ({sql}) AS x, pg_sleep(60)", *rest)
+        engine, "fetch_rows", lambda s, sql, *rest: fetch(s, f"SELECT x.* FROM ({sql}) AS x, pg_sleep(60)", *rest)
     )
 
 
@@ -383,14 +383,14 @@ def test_a_lost_connection_is_replaced_before_a_read_and_fails_inside_one(
     assert unsealed(made.read(ROWS)) == {(): (1,)}
     cut()
     assert unsealed(made.read(ROWS)) == {(): (1,)}
-    fetch = sessions.fetched
+    fetch = sessions.fetch_rows
 
     def cut_first(*given: Any) -> Any:
         cut()
         return fetch(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "fetched", cut_first)
+        patch.setattr(engine, "fetch_rows", cut_first)
         with pytest.raises(QueryFailed):
             unsealed(made.read(ROWS))
     assert unsealed(made.read(ROWS)) == {(): (1,)}

@@ -17,7 +17,7 @@ from discreet.engines.sql.dialect import Templates
 from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
-from discreet.plan.expressions.patterns import grouped, groups, ungrouped, written
+from discreet.plan.expressions.patterns import groups, keep_one_group, remove_groups, write_pattern
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.postgres_tables import PostgresTables, register, storable
@@ -151,8 +151,8 @@ def test_patterns_are_found_where_others_find_them(of_texts: Pair, pattern: str)
         tree = parse(pattern)
     except PatternError:
         return
-    asked = [call("matches", B, col("a", T), lit(written(ungrouped(tree)), T))]
-    texts = [written(grouped(tree, number)) for number in range(groups(tree) + 1)]
+    asked = [call("matches", B, col("a", T), lit(write_pattern(remove_groups(tree)), T))]
+    texts = [write_pattern(keep_one_group(tree, number)) for number in range(groups(tree) + 1)]
     asked += [call("extract", T, col("a", T), lit(text, T)) for text in texts if is_certain(text)]
     for each in map(value_of, asked):
         assert unsealed(made.read(each)) == unsealed(memory.read(each)), pattern
@@ -173,14 +173,14 @@ def test_groups_are_found_where_others_find_them(of_texts: Pair) -> None:
     memory, made = of_texts
     for pattern in CERTAIN:
         tree = parse(pattern)
-        for text in (written(grouped(tree, number)) for number in range(groups(tree) + 1)):
+        for text in (write_pattern(keep_one_group(tree, number)) for number in range(groups(tree) + 1)):
             asked = call("extract", T, col("a", T), lit(text, T))
             made.check({"t"}, (asked,))
             assert unsealed(made.read(value_of(asked))) == unsealed(memory.read(value_of(asked))), pattern
     differ = 0
     for pattern in UNSURE:
         tree = parse(pattern)
-        texts = [written(grouped(tree, number)) for number in range(groups(tree) + 1)]
+        texts = [write_pattern(keep_one_group(tree, number)) for number in range(groups(tree) + 1)]
         assert not all(map(is_certain, texts)), pattern
         for asked in (call("extract", T, col("a", T), lit(text, T)) for text in texts if not is_certain(text)):
             with pytest.raises(UnsupportedQuery, match="PostgreSQL takes the longest"):

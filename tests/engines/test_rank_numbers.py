@@ -13,7 +13,7 @@ from discreet.engines.postgres.dialect import DIALECT as POSTGRES
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.spark.dialect import DIALECT as SPARK
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.group_ranks import mixed
+from discreet.engines.sql.group_ranks import print_rank_number
 from discreet.plan.model.types import Type
 from tests.postgres_server import PostgresServer
 
@@ -24,7 +24,7 @@ SALT = Salt("of ranks")
 def check(dialect: Dialect, ask: Callable[[str], list[tuple[Any, ...]]]) -> None:
     """A literal is of 32 bits on each engine, and so are places that some give rows."""
     number = dialect.rank_numbers[Type.INT].format("u")
-    z = mixed(dialect, SALT, number, [("k", Type.INT), ("l", Type.INT)])
+    z = print_rank_number(dialect, SALT, number, [("k", Type.INT), ("l", Type.INT)])
     rows = " UNION ALL ".join(
         f"SELECT CAST({unit} AS INTEGER) AS u, CAST({'NULL' if key is None else key} AS INTEGER) AS k, "
         f"CAST({'NULL' if key is None else -1 - key} AS INTEGER) AS l"

@@ -230,7 +230,7 @@ def test_a_database_that_gave_up_is_opened_anew(monkeypatch: pytest.MonkeyPatch)
         engine.register("t", pa.table({"n": [1, 2]}), {"n": N})
         fails: Callable[..., Any] = lambda *_: (_ for _ in ()).throw(duckdb.FatalException("invalidated"))  # noqa: E731
         with monkeypatch.context() as patch:
-            patch.setattr(module, "fetched", fails)
+            patch.setattr(module, "fetch_rows", fails)
             with pytest.raises(QueryFailed):
                 unsealed(engine.read(ROWS))
         assert engine._open is None
@@ -245,7 +245,7 @@ def test_copies_for_audits_hold_what_engines_read(specimen: Specimen, tmp_path: 
     copy = copy_of(specimen.build(specimen.cells, tmp_path))
     assert copy.column(["id", "n", "x"]) == specimen.rows(specimen.cells)
     with DuckDB(threads=1) as engine:
-        found = answers(engine, copy.changed(without=[0], more=copy.rows([0])), specimen.type)
+        found = answers(engine, copy.with_changes(without=[0], more=copy.rows([0])), specimen.type)
     assert found == answers(Memory(), specimen.rows(specimen.cells), specimen.type)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.sources import Csv, FileTable, columns_of, source_of
-from discreet.engines.duckdb.tables import csv_scan, described, hardened
+from discreet.engines.duckdb.tables import csv_scan, describe_source, open_database
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Groups, Reading, Statistic
 from discreet.plan.model.types import Type
@@ -98,9 +98,9 @@ def test_columns_of_csv_are_those_that_duckdb_finds(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(f"{header}\n".encode()))
     source = source_of(path)
     assert isinstance(source, Csv)
-    with hardened() as connection:
+    with open_database() as connection:
         found = columns_of(connection.sql(f"SELECT * FROM {csv_scan(source)}"))
-    assert list(described(source).items()) == list(found.items())
+    assert list(describe_source(source).items()) == list(found.items())
     assert list(found) == names
 
 

@@ -308,7 +308,7 @@ def test_rows_may_lie_in_any_file(spark: Spark, tmp_path: Path) -> None:
 def instead(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
     """Every reading becomes this statement."""
     made = Statement(sql=sql, parameters={}, keys=(), finish=({0: 1},))
-    monkeypatch.setattr(spark_engine, "translated", lambda *_: made)
+    monkeypatch.setattr(spark_engine, "translate_reading", lambda *_: made)
 
 
 COUNT = Reading(table="t", statistics=(ROWS,))

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.engines import Memory
 from discreet.engines.spark import engine as spark_engine
-from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.errors import QueryFailed
 from discreet.plan.expressions.functions import Template
 from discreet.plan.model.nodes import Expression
@@ -173,7 +173,7 @@ def people(spark: SparkOfRows) -> Memory:
 
 def instead(old: str, new: str) -> Callable[..., Statement]:
     def written(*arguments: Any) -> Statement:
-        made = translated(*arguments)
+        made = translate_reading(*arguments)
         assert old in made.sql, f"{old} is not in {made.sql}"
         return replace(made, sql=made.sql.replace(old, new))
 
@@ -186,7 +186,7 @@ def test_a_statement_that_says_something_else(
 ) -> None:
     reading, old, new = TEXTS[mistake]
     assert unsealed(spark.read(reading)) == unsealed(people.read(reading))
-    monkeypatch.setattr(spark_engine, "translated", instead(old, new))
+    monkeypatch.setattr(spark_engine, "translate_reading", instead(old, new))
     assert noticed(spark, people, reading)
 
 

@@ -138,7 +138,7 @@ def test_one_unit_moves_few_rows_of_few_groups(who: int, groups: int, rows: int,
 
 
 def test_mutant_rows_are_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_module, "_picked", lambda rows, *_: rows)
+    monkeypatch.setattr(memory_module, "_pick_rows", lambda rows, *_: rows)
     with pytest.raises(AssertionError):
         check_moves(39, 2, 1, "")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.engines import Memory
-from discreet.engines.row_choice import normalised
+from discreet.engines.row_choice import normalize_id
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Groups, Reading, Spread, Statistic
 from discreet.plan.validation import check_reading
@@ -62,11 +62,11 @@ def spread_of(rows: list[dict[str, Any]], limits: tuple[int, int], without: tupl
 @every("hides", [False, True])
 def test_one_unit_more_is_one_more_in_each_of_its_groups(limits: tuple[int, int], hides: bool) -> None:
     rows = table(9, 80, 5)
-    units = sorted({unit for row in rows if (unit := normalised(row["u"])) is not None}, key=repr)
+    units = sorted({unit for row in rows if (unit := normalize_id(row["u"])) is not None}, key=repr)
     without = tuple(sorted(spread_of(rows, limits), key=repr)[:4]) if hides else ()
     whole = counts(spread_of(rows, limits, without))
     for unit in units:
-        fewer = counts(spread_of([row for row in rows if normalised(row["u"]) != unit], limits, without))
+        fewer = counts(spread_of([row for row in rows if normalize_id(row["u"]) != unit], limits, without))
         moved = {key: whole.get(key, Counter()) - fewer.get(key, Counter()) for key in {**whole, **fewer}}
         back = {key: fewer.get(key, Counter()) - whole.get(key, Counter()) for key in moved}
         changed = [each for each in moved.values() if each]

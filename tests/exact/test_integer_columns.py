@@ -15,14 +15,14 @@ from discreet.exact.integer_columns import (
     WideColumn,
     added_up,
     column_of,
-    combined,
-    concatenated,
+    combine_columns,
+    concatenate_columns,
     in_words_or_objects,
     largest,
-    narrowed,
+    narrow_column,
     objects,
-    rounded,
-    scattered,
+    round_column,
+    scatter_column,
 )
 
 EDGES = [
@@ -55,7 +55,7 @@ def test_sums_with_weights(rows: Sequence[tuple[int, int]], first: int, second: 
     wanted = [first * a + second * b for a, b in rows]
     for a in forms(one):
         for b in forms(other):
-            assert objects(combined([a, b], [first, second], len(rows))).tolist() == wanted
+            assert objects(combine_columns([a, b], [first, second], len(rows))).tolist() == wanted
 
 
 @given(ROWS, st.integers(0, 80))
@@ -63,21 +63,21 @@ def test_rounding_is_half_up(rows: Sequence[tuple[int, int]], bits: int) -> None
     values, _ = split(rows)
     wanted = [(Fraction(value, 1 << bits) + Fraction(1, 2)).__floor__() if bits else value for value in values]
     for column in forms(values):
-        assert objects(rounded(column, bits)).tolist() == wanted
+        assert objects(round_column(column, bits)).tolist() == wanted
 
 
 @given(ROWS)
 def test_what_a_column_holds(rows: Sequence[tuple[int, int]]) -> None:
     values, others = split(rows)
     for column in forms(values):
-        assert objects(column).tolist() == objects(narrowed(column)).tolist() == values
+        assert objects(column).tolist() == objects(narrow_column(column)).tolist() == values
         assert objects(in_words_or_objects(column)).tolist() == values
         assert added_up(column) == sum(values)
         assert all(abs(value) <= largest(column) for value in values)
         for other in forms(others):
-            assert objects(concatenated([column, other])).tolist() == values + others
+            assert objects(concatenate_columns([column, other])).tolist() == values + others
         places = np.arange(len(values))[::-1] * 2
-        spread = objects(scattered(column, places, 2 * len(values) + 1)).tolist()
+        spread = objects(scatter_column(column, places, 2 * len(values) + 1)).tolist()
         assert [spread[place] for place in places] == values
         assert sum(map(bool, spread)) == sum(map(bool, values))
 
@@ -85,12 +85,12 @@ def test_what_a_column_holds(rows: Sequence[tuple[int, int]]) -> None:
 def test_small_numbers_take_the_small_form() -> None:
     assert column_of([1, -2]).dtype == np.int64  # type: ignore[union-attr]
     assert isinstance(column_of([1 << 100]), WideColumn)
-    assert narrowed(WideColumn.of([5, -5])).dtype == np.int64  # type: ignore[union-attr]
-    assert concatenated([]).dtype == np.int64  # type: ignore[union-attr]
+    assert narrow_column(WideColumn.of([5, -5])).dtype == np.int64  # type: ignore[union-attr]
+    assert concatenate_columns([]).dtype == np.int64  # type: ignore[union-attr]
 
 
 def test_mutant_a_sum_without_a_check_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would see it: numpy's own sum of the largest numbers is another."""
     monkeypatch.setattr("discreet.exact.integer_columns.largest", lambda _column: 0)
     column = column_of([(1 << 63) - 1])
-    assert objects(combined([column, column], [1, 1], 1)).tolist() != [(1 << 64) - 2]
+    assert objects(combine_columns([column, column], [1, 1], 1)).tolist() != [(1 << 64) - 2]

@@ -14,7 +14,7 @@ import pytest
 import discreet
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.requests.argument_kinds import Kind, covered
+from discreet.requests.argument_kinds import Kind, check_kinds
 from discreet.requests.request import Argument, arguments
 from discreet.requests.verb_table import VERBS, Queue, Verb
 from tests.cli.clinic import COUNT, TOML, run
@@ -23,7 +23,7 @@ from tests.faces.python_spellings import python_spellings
 from tests.faces.test_one_document import GIVEN
 from tests.remote.served import Served, served
 
-BAD: Mapping[Kind, tuple[Any, ...]] = covered(
+BAD: Mapping[Kind, tuple[Any, ...]] = check_kinds(
     {
         Kind.SQL: (5, ""),
         Kind.NAME: (5, ["a"]),

@@ -39,7 +39,7 @@ PASSED_ON = {
     ("sql/functions/grammar.py", "mismatch.hint"),
     ("sql/functions/grammar.py", "refusal.hint"),
     ("sql/functions/recorded.py", "mismatch.hint"),
-    ("sql/refusals.py", "filled(hint, self.examples)"),
+    ("sql/refusals.py", "fill_examples(hint, self.examples)"),
     ("sql/scope.py", "hint"),
     ("sql/select.py", "refusal.hint"),
     ("sql/sql_tokens.py", "refusal.hint"),

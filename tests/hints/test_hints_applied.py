@@ -155,7 +155,7 @@ def test_mutant_limits_that_take_null(judge: Judge, monkeypatch: pytest.MonkeyPa
     def without_null(text: str, low: str = "0", high: str = "100") -> str:
         return f"GREATEST(LEAST({text}, {high}), {low})"
 
-    monkeypatch.setattr(scope, "clipped", without_null)
+    monkeypatch.setattr(scope, "clip_expression", without_null)
     case = Case(CLIPPED[0].sql + " WHERE TRUE")
     refused = judge.refusal(case)
     assert refused is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.queries.mechanism_recorder import Call, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Call, MechanismRecorder, watch_mechanisms
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 
@@ -39,7 +39,7 @@ def recorded(
     Whatever a later input depends on is then the same for neighbours, but for the row that differs.
     """
     recorder = _MadeUp(mechanism, size, first)
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         run()
     return [
         (each.mechanism, np.array(each.inputs[0])) for each in recorder.made if isinstance(each.mechanism, mechanism)

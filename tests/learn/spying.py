@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.queries.mechanism_recorder import Call, Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Call, Handed, MechanismRecorder, watch_mechanisms
 from discreet.mechanisms import Gaussian
 
 
@@ -36,7 +36,7 @@ class _Spy(MechanismRecorder):
 
 def _spied(fit: Callable[[], Any], outputs: list[Any] | None = None) -> list[Handed]:
     spy = _Spy(outputs)
-    with watched(spy):
+    with watch_mechanisms(spy):
         fit()
     return [handed for handed in spy.made if isinstance(handed.mechanism, Gaussian)]
 

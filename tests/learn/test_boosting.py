@@ -188,8 +188,8 @@ def test_cells_are_as_coarse_as_rows_are_few_for_the_noise() -> None:
 
 def test_a_feature_keeps_a_few_cells_when_noise_is_large() -> None:
     counts = np.array([50.0, 50.0, 50.0])
-    assert boosting._merged(counts, 1e9, 150.0).tolist() == [0, 1, 2]
-    assert len(set(boosting._merged(np.full(64, 1000.0), 1.0, 64_000.0))) == 32
+    assert boosting._merge_cells(counts, 1e9, 150.0).tolist() == [0, 1, 2]
+    assert len(set(boosting._merge_cells(np.full(64, 1000.0), 1.0, 64_000.0))) == 32
 
 
 @pytest.mark.sampled(2)

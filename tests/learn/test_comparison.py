@@ -94,7 +94,7 @@ def test_scores_of_a_row_are_the_same_in_every_table_and_those_of_predict() -> N
         assert said[:50].tolist() == alone
         model.temperature_ = float(one.temperature)
         kept = model.var_
-        model.var_ = model._shared() if one.pooled else kept
+        model.var_ = model._shared_variances() if one.pooled else kept
         assert np.mean(said == model.predict(X)) > 0.995  # but for rows on an edge, as steps are 1/4096 of a half
         model.var_ = kept
 

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans as Exact
 from discreet.errors import InvalidParameter
 from discreet.learn import KMeans
 from discreet.learn.clusters import coreset
-from discreet.learn.clusters.coreset import point_sensitivities, rotation, turned
+from discreet.learn.clusters.coreset import point_sensitivities, rotate_rows, rotation
 from discreet.learn.clusters.kmeans import nearest
 from discreet.learn.moments import STEPS, release_columns
 from discreet.noise import SeededBits
@@ -100,12 +100,12 @@ def test_rows_are_turned_and_assigned_each_by_itself() -> None:
     bits = SeededBits(4)
     rows = np.round(normals((50, 20), bits=bits) * 900).astype(np.int64)
     turn = rotation(20, bits)
-    together = turned(rows, turn)
+    together = rotate_rows(rows, turn)
     assert (np.sum(together * together, axis=1) <= RADIUS**2).all()
     centres = together[:5]
     places = nearest(together, centres)
     for place in range(50):
-        one = turned(rows[place : place + 1], turn)
+        one = rotate_rows(rows[place : place + 1], turn)
         assert (one[0] == together[place]).all()
         away = np.sum((one - centres) ** 2, axis=1)
         assert places[place] == np.argmin(away) == nearest(one, centres)[0]

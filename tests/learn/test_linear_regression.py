@@ -93,7 +93,7 @@ def test_a_forgotten_factor_under_replace_is_seen(monkeypatch: pytest.MonkeyPatc
 
 
 def test_labels_that_are_not_clipped_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Labels, "clipped", lambda _self, steps: steps)
+    monkeypatch.setattr(Labels, "clip_steps", lambda _self, steps: steps)
     assert worst("add_remove") > 1
 
 

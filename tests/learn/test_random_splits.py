@@ -11,7 +11,7 @@ import pytest
 
 from discreet import accounting
 from discreet.audit.queries.fit_verdicts import moves
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter
 from discreet.learn import ExtraTreesClassifier
 from discreet.learn.trees.random_splits import MOST_TREES, Growth, RandomTrees, candidates_for, trees_for
@@ -35,7 +35,7 @@ def fit(table_rows: list[Row], **parameters: Any) -> Any:
 
 def handed(rows: list[Row], frozen: list[Handed] | None = None, **parameters: Any) -> list[Handed]:
     recorder = MechanismRecorder(frozen=frozen)
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         fit(rows, **parameters)
     assert not recorder.strayed
     return recorder.made
@@ -67,13 +67,13 @@ def test_a_budget_that_is_not_divided_among_trees_is_noticed(monkeypatch: pytest
 
 def test_candidates_read_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[RandomTrees] = []
-    right = RandomTrees.drawn
+    right = RandomTrees.draw_random
 
     def kept(*given: Any) -> RandomTrees:
         drawn.append(right(*given))
         return drawn[-1]
 
-    monkeypatch.setattr(RandomTrees, "drawn", kept)
+    monkeypatch.setattr(RandomTrees, "draw_random", kept)
     for rows in (BASE, ROWS, []):
         fit(rows, n_estimators=1, rows=9)
     for one in drawn[1:]:
@@ -113,7 +113,7 @@ def test_plans_prices_and_pure_privacy(neighbours: str, trees: int | None, rows:
 
 
 def test_thresholds_lie_within_what_is_left_of_a_feature() -> None:
-    drawn = RandomTrees.drawn(20, 1, 6, 64, SeededBits(1))
+    drawn = RandomTrees.draw_random(20, 1, 6, 64, SeededBits(1))
     for place in range(20):
         low, high = {0: 0}, {0: 64}
         for node, cell in enumerate(drawn.one(place).cell.tolist()):
@@ -123,7 +123,7 @@ def test_thresholds_lie_within_what_is_left_of_a_feature() -> None:
 
 
 def test_leaves_are_counted_as_each_tree_finds_them() -> None:
-    drawn = RandomTrees.drawn(5, 3, 3, 16, SeededBits(2))
+    drawn = RandomTrees.draw_random(5, 3, 3, 16, SeededBits(2))
     places = np.floor(16 * uniforms((200, 3), bits=SeededBits(3))).astype(np.int64)
     labels = (places[:, 0] > 7).astype(np.int64)
     counts = drawn.counts(places, labels, 2)

@@ -148,13 +148,13 @@ def test_the_winner_is_all_that_is_kept(tries: int | None) -> None:
 
 def test_every_row_is_fitted_on_or_held_out_and_never_both(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    honest = GridSearchCV._composed
+    honest = GridSearchCV._choose_from_all
 
     def look(self: GridSearchCV, plan: Any, data: Any, bits: Any) -> Any:
         seen.append(data)
         return honest(self, plan, data, bits)
 
-    monkeypatch.setattr(GridSearchCV, "_composed", look)
+    monkeypatch.setattr(GridSearchCV, "_choose_from_all", look)
     for neighbours in ("add_remove", "replace"):
         one = GridSearchCV(TREE, {"max_depth": [1]}, epsilon=5, delta=0, neighbours=neighbours, random_state=1)
         one.fit(np.arange(200.0)[:, None].repeat(2, 1) / 200, np.arange(200) % 2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.learn.features import features
-from discreet.learn.linear.row_summary import COUNTED, FINE, EntrySquares, Survey, class_shares, fine_rows, placed
+from discreet.learn.linear.row_summary import COUNTED, FINE, EntrySquares, Survey, class_shares, find_place, fine_rows
 from discreet.learn.linear.vector_noise import VectorNoise
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
@@ -88,8 +88,8 @@ def test_no_corner_moves_the_squares_of_entries_by_more_than_is_told(relation: N
 
 
 def test_entries_that_differ_little_are_enlarged_unless_that_is_noise() -> None:
-    place = placed(np.zeros(2), 50.0, 100.0, 0.001, centred=True, shares=EVEN)
-    clear, hidden = (place.scaled(np.array([45.0, 5.0]), sigma) for sigma in (0.001, 50.0))
+    place = find_place(np.zeros(2), 50.0, 100.0, 0.001, centred=True, shares=EVEN)
+    clear, hidden = (place.scale_entries(np.array([45.0, 5.0]), sigma) for sigma in (0.001, 50.0))
     assert hidden.scale.tolist() == [1, 1]
     assert hidden.length == place.length
     assert clear.scale[1] / clear.scale[0] == pytest.approx((2.0 / 0.4) ** 0.5)  # variances 1.8, 0.2, and LEVEL
@@ -118,7 +118,7 @@ def test_the_noise_is_made_for_that(spending: Spending, relation: Neighbours) ->
 
 @given(table=st.lists(row, min_size=1, max_size=5))
 def test_rows_are_functions_of_themselves_and_keep_to_the_radius(table: list[list[float]]) -> None:
-    place = placed(np.array([0.5, -0.2, 0.1]), 2.0, 4.0, 0.01, centred=True, shares=EVEN)
+    place = find_place(np.array([0.5, -0.2, 0.1]), 2.0, 4.0, 0.01, centred=True, shares=EVEN)
     rows = place.rows(fine_rows(np.array(table), PUBLIC))
     alone = [place.rows(fine_rows(np.array([each]), PUBLIC))[0] for each in table]
     assert rows.tolist() == [each.tolist() for each in alone]
@@ -126,9 +126,9 @@ def test_rows_are_functions_of_themselves_and_keep_to_the_radius(table: list[lis
 
 
 def test_a_middle_that_is_noise_is_left_alone() -> None:
-    noisy = placed(np.array([3.0, -4.0]), 50.0, 100.0, 5.0, centred=True, shares=EVEN)
+    noisy = find_place(np.array([3.0, -4.0]), 50.0, 100.0, 5.0, centred=True, shares=EVEN)
     assert noisy.centre.tolist() == [0, 0]
-    clear = placed(np.array([30.0, -40.0]), 50.0, 100.0, 0.01, centred=True, shares=EVEN)
+    clear = find_place(np.array([30.0, -40.0]), 50.0, 100.0, 0.01, centred=True, shares=EVEN)
     assert (clear.centre / FINE).tolist() == pytest.approx([0.3, -0.4], abs=1e-6)
 
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression as Exact
 from discreet import learn
 from discreet.errors import InvalidParameter
 from discreet.learn import weights
-from discreet.learn.weights import ONE, class_shares, root_shares, shrunk
+from discreet.learn.weights import ONE, class_shares, root_shares, shrink_values
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from tests.cases import every
@@ -79,7 +79,7 @@ def test_shares_are_parts_of_the_largest_and_only_shrink() -> None:
     assert class_shares({"a": 2, "b": 0}, ["a", "b", "c"]).tolist() == [ONE, 0, ONE // 2]
     values = np.arange(-3000, 3001)
     for share in (0, 1, 511, ONE):
-        found = shrunk(values, np.full(len(values), share))
+        found = shrink_values(values, np.full(len(values), share))
         assert (np.abs(found) <= np.abs(values)).all()
         assert (np.abs(found) >= np.abs(values) * share / ONE - 1).all()
     roots = root_shares([4.0, 1.0, -1.0, np.nan, np.inf, 1e9], 6, 4)

@@ -120,7 +120,7 @@ class TinyClassifier(ClassifierMixin, TinyLearner):  # type: ignore[misc]
         del n_classes
         plan = self._plan()
         left = self.epsilon if plan.event is None else self.epsilon * 0.9
-        return plan.composed(self._mechanism(n_features, left).event)
+        return plan.compose_event(self._mechanism(n_features, left).event)
 
     def fit(self, X: Any, y: Any) -> TinyClassifier:
         X, y = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64)

@@ -159,7 +159,7 @@ def late() -> None:
 
 def race() -> None:
     """Looks at the balance first and writes later, each in a transaction of its own."""
-    admitted, charged = charges._admitted, Book.charge_all
+    admitted, charged = charges._admit_analyst, Book.charge_all
     seen = threading.local()
 
     def look(book: Book, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
@@ -172,7 +172,7 @@ def race() -> None:
         standing, member = seen.standing
         return standing, member
 
-    charges._admitted, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
+    charges._admit_analyst, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
 
 
 MUTANTS = {"": lambda: None, "uncharged": uncharged, "late": late, "race": race}

@@ -22,7 +22,7 @@ from discreet.errors import (
 from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, changes, charges
 from discreet.ledger.entry import digest
 from discreet.ledger.outcomes import MOST_RUNS
-from discreet.ledger.serialization import canonical, parsed
+from discreet.ledger.serialization import canonical, parse_canonical
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened
 
@@ -103,7 +103,10 @@ def test_a_key_stands_for_a_question_and_a_replay_key() -> None:
     book.charge("patients", TENTH, analyst="bob")
     again = book.charge("patients", TENTH, analyst="ana", key="k", replay_key="version 1")
     assert again.repeated
-    assert (first.left, again.left.loss) == (Remaining(PureDP("0.9"), Fraction(9, 10)), PureDP("0.8"))  # then and now
+    assert (first.account_remaining, again.account_remaining.loss) == (
+        Remaining(PureDP("0.9"), Fraction(9, 10)),
+        PureDP("0.8"),
+    )  # then and now
     for other in ("", "version 2"):
         with pytest.raises(KeyConflict):
             book.charge("patients", TENTH, analyst="ana", key="k", replay_key=other)
@@ -137,7 +140,7 @@ def test_a_digest_of_an_earlier_version_is_compared_by_what_its_entry_tells(
     book = opened()
 
     def former(orders: Any, question: str, replay_key: str, _terms: object) -> str:
-        spent = [[order.account.name, parsed(order.event_text)] for order in orders]
+        spent = [[order.account.name, parse_canonical(order.event_text)] for order in orders]
         return digest(canonical([spent, question, *filter(None, [replay_key])]).encode())
 
     request: dict[str, Any] = {"question": '{"q":1}', "key": "k", "replay_key": replay_key}
@@ -210,15 +213,15 @@ def test_a_charge_has_one_answer() -> None:
     repeated = book.charge("patients", TENTH, key="k")
     with pytest.raises(LedgerError):
         book.store_answer(repeated, "replay", b"one")
-    assert [answer.payload for answer in book.stored("replay")] == [b"one"]
-    assert book.stored("other") == ()
+    assert [answer.payload for answer in book.read_answers("replay")] == [b"one"]
+    assert book.read_answers("other") == ()
 
 
 def test_answers_under_one_replay_key_come_in_order() -> None:
     book = opened()
     for payload in (b"b", b"a", b"b"):
         book.store_answer(book.charge("patients", TENTH), "replay", payload)
-    assert [answer.payload for answer in book.stored("replay")] == [b"b", b"a", b"b"]
+    assert [answer.payload for answer in book.read_answers("replay")] == [b"b", b"a", b"b"]
     book.verify()
 
 
@@ -258,7 +261,7 @@ def test_no_error_repeats_a_question_an_answer_or_a_key(tmp_path: Path) -> None:
         question = f'{{"where":"name = {CANARY}"}}'
         receipt = book.charge("patients", TENTH, question=question, key=CANARY)
         book.store_answer(receipt, CANARY, CANARY)
-        told: list[str] = [repr(receipt), repr(book.history()), repr(book.stored(CANARY))]
+        told: list[str] = [repr(receipt), repr(book.history()), repr(book.read_answers(CANARY))]
         for act in (
             lambda: book.charge("patients", events.Pure(5), question=question),
             lambda: book.charge("patients", TENTH, question=question + " ", key=CANARY),

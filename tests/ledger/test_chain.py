@@ -14,7 +14,7 @@ import pytest
 from discreet.accounting import Filter
 from discreet.errors import LedgerError, LedgerTampered, NotPermitted
 from discreet.ledger import Book, Head, restore
-from discreet.ledger.entry import GENESIS, Entry, chained
+from discreet.ledger.entry import GENESIS, Entry, compute_entry_hash
 from discreet.ledger.journal import Journal
 from discreet.ledger.tallies import Tallies, prices
 from discreet.noise import SeededBits, uniform_below
@@ -104,10 +104,10 @@ def test_other_changes_are_found(path: Path, statement: str) -> None:
 
 def test_a_changed_answer_is_never_given(path: Path) -> None:
     with Book(str(path)) as book:
-        assert book.stored("visits@2026-11/count")[0].payload == b"\x00answer\xff"
+        assert book.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
     tamper(path, "UPDATE answers SET payload = x'01'")
     with Book(str(path)) as book, pytest.raises(LedgerTampered):
-        book.stored("visits@2026-11/count")
+        book.read_answers("visits@2026-11/count")
 
 
 def test_a_changed_balance_is_never_spent(path: Path) -> None:
@@ -192,7 +192,7 @@ def test_yesterdays_file_verifies_and_only_the_anchor_tells(path: Path) -> None:
         with pytest.raises(LedgerTampered) as caught:
             book.check_anchor(anchor)
         assert caught.value.sequence == anchor.sequence
-        assert book.frozen
+        assert book.is_frozen
     with Book(str(path)) as book:  # also for everybody who opens it later
         for act in (
             lambda: book.charge("patients", TENTH),
@@ -261,12 +261,12 @@ def test_backup_and_restore(path: Path, tmp_path: Path) -> None:
             book.backup(str(tmp_path / "copy"))
         spent = book.balance("patients").spent
         with restore(str(tmp_path / "copy"), str(tmp_path / "same"), anchor=head) as same:
-            assert not same.frozen
+            assert not same.is_frozen
             assert same.balance("patients").spent == spent
             same.charge("patients", TENTH)
         book.charge("patients", TENTH)
         with restore(str(tmp_path / "copy"), str(tmp_path / "older"), anchor=book.head()) as older:
-            assert older.frozen
+            assert older.is_frozen
             with pytest.raises(LedgerError):
                 older.charge("patients", TENTH)
     with pytest.raises(LedgerError):
@@ -297,7 +297,7 @@ def test_a_book_of_version_1_verifies_for_ever(tmp_path: Path) -> None:
         book.check_anchor(head)
         balance = book.balance("patients")
         assert (balance.total, balance.spent, balance.lifetime) == (PureDP(2), PureDP("1/4"), PureDP("41/60"))
-        assert book.stored("visits@2026-11/count")[0].payload == b"\x00answer\xff"
+        assert book.read_answers("visits@2026-11/count")[0].payload == b"\x00answer\xff"
         book.charge("patients", TENTH, analyst="ana")
         book.verify()
 
@@ -323,13 +323,13 @@ def test_the_charges_of_version_1_have_the_same_prices(tmp_path: Path) -> None:
 def test_the_hash_covers_every_field_and_the_entry_before(path: Path) -> None:
     with Book(str(path)) as book, book._journal.reading() as rows:  # as they are written, with the salt
         first, second = islice(rows.entries(), 2)
-    assert first.hash == chained(GENESIS, first)
-    assert second.hash == chained(first.hash, second)
-    assert second.hash != chained(GENESIS, second)
+    assert first.hash == compute_entry_hash(GENESIS, first)
+    assert second.hash == compute_entry_hash(first.hash, second)
+    assert second.hash != compute_entry_hash(GENESIS, second)
     for place in range(9):
         changed = [*second]
         changed[place] = 9 if isinstance(changed[place], int) else "x"
-        assert second.hash != chained(first.hash, Entry._make(changed))
+        assert second.hash != compute_entry_hash(first.hash, Entry._make(changed))
 
 
 def test_the_order_is_the_sequence_not_the_clock(path: Path) -> None:

@@ -41,7 +41,7 @@ def attach(book: Book, declaration: str, *blocks: bytes, table: str = "visits", 
 
 
 def kept(book: Book, block: bytes = KEYS) -> list[bytes]:
-    return [stored.payload for stored in book.stored(keys_place(digest(block)))]
+    return [stored.payload for stored in book.read_answers(keys_place(digest(block)))]
 
 
 def test_keys_are_kept_once_and_found_again(tmp_path: Path) -> None:

@@ -44,12 +44,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def check_headers(book: Book) -> None:
-    one, two = book.related("area:")
+    one, two = book.read_headers("area:")
     assert (one.header, one.question, one.event) == (b"", '{"number":1}', "")
     assert (read_header(two.header + b"\n"), two.question) == (HEADER, '{"number":0}')
-    assert [book.opened(kept.place).payload.decode() for kept in (one, two)] == [ONE_LINE, TWO_LINES]
-    assert [kept.place.replay_key for kept in book.related("area:", most=1)] == ["area:1"]
-    assert book.related("other:") == ()
+    assert [book.read_answer(kept.place).payload.decode() for kept in (one, two)] == [ONE_LINE, TWO_LINES]
+    assert [kept.place.replay_key for kept in book.read_headers("area:", most=1)] == ["area:1"]
+    assert book.read_headers("other:") == ()
 
 
 def test_the_newest_come_first_each_with_its_question(path: Path) -> None:
@@ -87,20 +87,20 @@ def test_a_header_is_read_without_its_body_and_once_in_a_process(path: Path, mon
     whole, starts = counting(monkeypatch, "answer_at"), counting(monkeypatch, "answer_start")
     entries = counting(monkeypatch, "entry")
     with Book(str(path)) as book:
-        first = book.related("area:")
+        first = book.read_headers("area:")
         assert (whole, len(starts), len(entries)) == ([], 1, 4)  # each answer's entry and charge
     with Book(str(path)) as book:
-        assert [known is kept for known, kept in zip(book.related("area:"), first, strict=True)] == [True, True]
+        assert [known is kept for known, kept in zip(book.read_headers("area:"), first, strict=True)] == [True, True]
     assert (whole, len(starts), len(entries)) == ([], 1, 4)
 
 
 def test_a_header_is_not_read_by_whoever_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     starts = counting(monkeypatch, "answer_start")
     with answered(opened(tmp_path / "book"), TWO_LINES) as book:
-        (written,) = book.related("area:")
+        (written,) = book.read_headers("area:")
         assert starts == []
         outcomes._HEADERS.clear()
-        assert book.related("area:") == (written,)
+        assert book.read_headers("area:") == (written,)
         assert len(starts) == 1
 
 
@@ -110,11 +110,11 @@ MANY = outcomes._MANY + 1
 def test_of_many_answers_only_later_ones_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = counting(monkeypatch, "answer_places")
     with answered(opened(tmp_path / "book"), *[TWO_LINES] * MANY) as book:
-        first = book.related("area:", most=MANY)
+        first = book.read_headers("area:", most=MANY)
         answered(book, ONE_LINE)
-        second = book.related("area:", most=MANY)
+        second = book.read_headers("area:", most=MANY)
         outcomes._PLACES.clear()
-        assert book.related("area:", most=MANY) == second
+        assert book.read_headers("area:", most=MANY) == second
     assert (len(first), second[1:], len(second)) == (MANY, first[:-1], MANY)
     assert [named.get("after", 0) > 0 for _, named in asked] == [False, True, False]
 
@@ -122,15 +122,15 @@ def test_of_many_answers_only_later_ones_are_looked_for(tmp_path: Path, monkeypa
 def test_places_of_another_ledger_are_not_taken_for_its_own(tmp_path: Path) -> None:
     """Nor those of the same ledger at a time that it has forgotten since."""
     with answered(opened(tmp_path / "one"), *[TWO_LINES] * MANY) as one:
-        assert len(one.related("area:")) == MANY
+        assert len(one.read_headers("area:")) == MANY
     with answered(opened(tmp_path / "other"), ONE_LINE) as other:
-        assert len(other.related("area:")) == 1
+        assert len(other.read_headers("area:")) == 1
 
 
 def test_a_bounded_number_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "_MOST_HEADERS", 1)
     with Book(str(path)) as book:
-        assert len(book.related("area:")) == 2
+        assert len(book.read_headers("area:")) == 2
     assert len(outcomes._HEADERS) == 1
 
 
@@ -147,19 +147,19 @@ CHANGES = {
 def test_a_changed_header_is_never_judged_by(path: Path, statement: str) -> None:
     tamper(path, statement)
     with Book(str(path)) as book, pytest.raises(LedgerTampered):
-        book.related("area:")
+        book.read_headers("area:")
 
 
 def check_body_is_checked(path: Path) -> None:
     """What is remembered of an answer does not make up for the answer itself."""
     with Book(str(path)) as book:
-        *_, kept = book.related("area:")
+        *_, kept = book.read_headers("area:")
     changed = TWO_LINES.replace("[[0], [1]", "[[9], [1]").encode().hex()
     tamper(path, f"UPDATE answers SET payload = x'{changed}' WHERE sequence = 3")
     with Book(str(path)) as book:
-        assert book.related("area:")[-1] is kept
+        assert book.read_headers("area:")[-1] is kept
         with pytest.raises(LedgerTampered):
-            book.opened(kept.place)
+            book.read_answer(kept.place)
         with pytest.raises(LedgerTampered):
             book.verify()
 
@@ -169,7 +169,7 @@ def test_a_changed_body_is_never_opened(path: Path) -> None:
 
 
 def test_mutant_answers_are_opened_unchecked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outcomes, "_checked", lambda _rows, answer: answer)
+    monkeypatch.setattr(outcomes, "_check_answer", lambda _rows, answer: answer)
     with pytest.raises(pytest.fail.Exception):
         check_body_is_checked(path)
 
@@ -184,9 +184,9 @@ def test_mutant_headers_are_remembered_by_their_place_alone(path: Path, monkeypa
     def check(folder: Path) -> None:
         folder.mkdir()
         with Book(str(path)) as book:
-            book.related("area:")
+            book.read_headers("area:")
         with answered(opened(folder / "book"), with_body({"version": 2}, {}), ONE_LINE) as book:
-            assert read_header(book.related("area:")[-1].header + b"\n") == {"version": 2}
+            assert read_header(book.read_headers("area:")[-1].header + b"\n") == {"version": 2}
 
     check(path.parent / "right")
     monkeypatch.setattr(outcomes, "_HEADERS", ByPlace())
@@ -196,6 +196,6 @@ def test_mutant_headers_are_remembered_by_their_place_alone(path: Path, monkeypa
 
 def test_what_is_shown_of_a_header_holds_nothing_that_was_released(path: Path) -> None:
     with Book(str(path)) as book:
-        *_, kept = book.related("area:")
+        *_, kept = book.read_headers("area:")
     assert repr(kept) == f"StoredHeader(sequence=3, {len(kept.header)} bytes)"
     assert "noisy" not in repr(Stored(1, 1, "k", TWO_LINES.encode()))

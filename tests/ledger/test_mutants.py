@@ -95,13 +95,13 @@ def no_cap(patch: Patch) -> None:
 
 
 def cap_instead_of_account(patch: Patch) -> None:
-    honest = charges._admitted
+    honest = charges._admit_analyst
 
     def admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
         now, person = honest(rows, account, who)
-        return (now.amended(person.cap) if person.cap else now), person
+        return (now.with_budget(person.cap) if person.cap else now), person
 
-    patch.setattr(charges, "_admitted", admitted)
+    patch.setattr(charges, "_admit_analyst", admitted)
 
 
 def floats(patch: Patch) -> None:
@@ -157,7 +157,7 @@ def remembered_from_before(patch: Patch) -> None:
 
 
 def forgotten_life(patch: Patch) -> None:
-    patch.setattr(AccountState, "renewed", lambda _self, budget: AccountState.opened(budget))
+    patch.setattr(AccountState, "with_new_period", lambda _self, budget: AccountState.open_account(budget))
 
 
 def check_credits(_: Path) -> None:
@@ -182,12 +182,12 @@ def check_made_up_names(_: Path) -> None:
 
 def credits_by_account(patch: Patch) -> None:
     for module in (policy, outcomes):
-        patch.setattr(module, "credited", lambda *_: "everybody")
+        patch.setattr(module, "find_credit_owner", lambda *_: "everybody")
 
 
 def credits_by_name(patch: Patch) -> None:
     for module in (policy, outcomes):
-        patch.setattr(module, "credited", lambda _rows, _account, who: who)
+        patch.setattr(module, "find_credit_owner", lambda _rows, _account, who: who)
 
 
 def check_signals(path: Path) -> None:
@@ -241,7 +241,7 @@ def uncounted(patch: Patch) -> None:
 
 def unclaimed(patch: Patch) -> None:
     """Lets everybody run a charge again who finds it."""
-    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
+    patch.setattr(outcomes, "claim_run", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
 
 
 def claimed_by_all(patch: Patch) -> None:

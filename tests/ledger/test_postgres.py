@@ -126,7 +126,7 @@ def test_the_role_that_keeps_the_book_can_do_that_and_nothing_else(granted: str)
         assert book.store_answer(receipt, "replay", b"\x00\xff")
         assert book.charge("patients", TENTH, key="k").repeated
         head = book.verify()
-        assert [stored.payload for stored in book.stored("replay")] == [b"\x00\xff"]
+        assert [stored.payload for stored in book.read_answers("replay")] == [b"\x00\xff"]
 
     def refuse(statement: str) -> None:
         with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)):
@@ -486,7 +486,7 @@ def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
         fresh.verify()  # a good book of yesterday
         with pytest.raises(LedgerTampered):
             fresh.check_anchor(anchor)
-        assert fresh.frozen
+        assert fresh.is_frozen
     with Book(place) as fresh, pytest.raises(LedgerError, match="read-only"):
         fresh.charge("patients", TENTH)
 
@@ -566,7 +566,7 @@ def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp
     path = tmp_path / "clinic.ledger"
     busy_book(path)
     with Book(str(path)) as book:
-        told = book.history(), book.balance("patients", analyst="ana"), book.stored("visits@2026-11/count")
+        told = book.history(), book.balance("patients", analyst="ana"), book.read_answers("visits@2026-11/count")
         head = book.move(place)
         with pytest.raises(LedgerError, match="read-only"):
             book.charge("patients", TENTH)
@@ -574,7 +574,11 @@ def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp
             book.move(place)
     with Book(place, anchor=head) as there:
         assert there.verify() == head == Head.parse(str(head))
-        assert (there.history(), there.balance("patients", analyst="ana"), there.stored("visits@2026-11/count")) == told
+        assert (
+            there.history(),
+            there.balance("patients", analyst="ana"),
+            there.read_answers("visits@2026-11/count"),
+        ) == told
         there.charge("patients", TENTH)
         copied = there.backup(str(tmp_path / "copy"))
         assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
@@ -591,7 +595,7 @@ def test_a_move_that_was_stopped_after_the_copy_is_finished_by_the_next(tmp_path
     with Book(str(path)) as book:
         book.backup(place)
         head = book.move(place)
-        assert book.frozen
+        assert book.is_frozen
     with Book(place, read_only=True) as there:
         assert there.head() == head
 
@@ -633,10 +637,10 @@ def test_readers_show_nothing_that_a_crash_could_lose(fragile: PostgresServer, m
             patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
             receipt = book.charge("patients", TENTH)
             book.store_answer(receipt, "replay", b"shown")
-        assert reader.stored("replay")[0].payload == b"shown"
+        assert reader.read_answers("replay")[0].payload == b"shown"
         fragile.kill()
         fragile.restart()
-        assert reader.stored("replay")[0].payload == b"shown"
+        assert reader.read_answers("replay")[0].payload == b"shown"
 
 
 @pytest.mark.slow

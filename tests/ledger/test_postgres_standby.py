@@ -56,7 +56,7 @@ def test_a_dump_is_a_book_and_an_older_one_is_found_by_the_anchor(
     new, old = (postgres_server.url(keeper, name) for name in names[1:])
     with Book(new, anchor=head) as book:
         assert book.verify() == head
-        assert book.stored("replay")[0].payload == b"\x00\xff'\\"
+        assert book.read_answers("replay")[0].payload == b"\x00\xff'\\"
         assert book.charge("patients", TENTH, key="second").repeated
         assert not book.charge("patients", TENTH, key="third").repeated
     with psycopg.connect(new, autocommit=True) as connection:

@@ -105,7 +105,7 @@ def test_a_project_that_forgets_is_found_out(tmp_path: Path, monkeypatch: pytest
     tamper(tmp_path / "book", "UPDATE states SET text = replace(text, '1/10', '1/11') WHERE scope = 'project'")
     with Book(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered):
         book.verify()
-    monkeypatch.setattr(charges, "_allotted", lambda *_: ())  # a mutant that does not charge projects
+    monkeypatch.setattr(charges, "_find_project", lambda *_: ())  # a mutant that does not charge projects
     with allotted(tmp_path / "mutant") as book:
         book.charge("patients", TENTH, project="asthma")
         with pytest.raises(LedgerTampered):

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import DeclarationChanged, InvalidParameter, LedgerTampered, NotPermitted
 from discreet.ledger import Book, changes, redeclaration, stewardship
-from discreet.ledger.redeclaration import attached, differences
+from discreet.ledger.redeclaration import describe_attachment, differences
 from discreet.ledger.serialization import canonical
 from discreet.ledger.stewardship import Origin
 from discreet.privacy import Budget
@@ -108,7 +108,7 @@ def test_a_change_is_one_entry_that_tells_what_it_replaces() -> None:
     assert book.head().sequence == before + 1
     entry = book.history("patients")[-1]
     assert (entry.kind, entry.content["before"], entry.content["declaration"]) == ("attach", FIRST, WIDER)
-    assert attached(entry.content) == "visits 2, declared anew: bounds of age: 0 to 120 -> 0 to 200"
+    assert describe_attachment(entry.content) == "visits 2, declared anew: bounds of age: 0 to 120 -> 0 to 200"
     assert book.declaration("visits") == WIDER
     assert book.origins()["visits"]["versions"] == ["1", "2"]
     attach(book, WIDER, None, version="2")  # again, also by somebody who knows nothing of a change

@@ -118,7 +118,7 @@ def supported(oracle: FrequencyOracle, report: Key) -> Any:
     """Which values a report supports, as the aggregator counts them."""
     rows = np.array(report).reshape(1, *oracle.row_shape)
     assert oracle._valid(rows).all()
-    return oracle._counted(rows)
+    return oracle._count_supports(rows)
 
 
 def judge_support(oracle: FrequencyOracle, laws: Sequence[Law]) -> None:

@@ -25,7 +25,7 @@ from discreet.local import (
     best,
 )
 from discreet.local.oracles.frequencies import onto_simplex
-from discreet.local.oracles.walsh_hadamard import transformed
+from discreet.local.oracles.walsh_hadamard import transform_table
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
@@ -228,10 +228,10 @@ def test_support_counts_are_those_of_the_hashes() -> None:
             for y in range(11):
                 hashed = sum(((mask & y).bit_count() & 1) << bit for bit, mask in enumerate(masks))
                 slow[y] += hashed == reported
-        assert oracle._counted(rows).tolist() == slow.tolist()
+        assert oracle._count_supports(rows).tolist() == slow.tolist()
     table = np.arange(8.0)
     signs = [[(-1) ** (u & y).bit_count() for u in range(8)] for y in range(8)]
-    assert transformed(table).tolist() == (np.array(signs) @ table).tolist()
+    assert transform_table(table).tolist() == (np.array(signs) @ table).tolist()
 
 
 def test_projection_is_the_nearest_point() -> None:
@@ -254,7 +254,7 @@ def test_clients_and_aggregators_share_public_parameters_only(bits: SeededBits) 
     values = ["bus", "car", "bike"]
     for kind in LARGE:
         client, aggregator = kind(epsilon="1/2", domain=values), kind(epsilon=0.5, domain=values)
-        sent = Reports.joined(Reports.from_json(client.privatize(value, bits=bits).to_json()) for value in values * 4)
+        sent = Reports.combine(Reports.from_json(client.privatize(value, bits=bits).to_json()) for value in values * 4)
         assert aggregator.estimate(sent).reports == len(sent) == 12
         assert aggregator.estimate(sent.rows).value.tolist() == aggregator.estimate(sent).value.tolist()
 

@@ -16,7 +16,7 @@ from discreet.measurement.aggregates import needs as needs_of
 from discreet.measurement.aggregates.variance import Variance
 from discreet.measurement.intervals.estimators import Estimator, Ratio, Total
 from discreet.measurement.releases.grids import Steps
-from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
 from discreet.plan.model.nodes import Aggregate, Column
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
@@ -34,7 +34,7 @@ KINDS: tuple[tuple[str, Column | None], ...] = (
     ("count_distinct", X),
 )
 ints = st.integers(-50, 50)
-LAYOUTS = pytest.mark.parametrize("build", [paired, centred])
+LAYOUTS = pytest.mark.parametrize("build", [build_paired_layout, build_centred_layout])
 Build = Callable[[Requirements], Layout]
 
 
@@ -129,28 +129,28 @@ def test_without_noise_every_aggregate_is_exact(  # noqa: PLR0917 - hypothesis p
 
 
 def test_one_noisy_count_feeds_everything() -> None:
-    layout = paired(needs(("count", None), ("mean", X), ("sum", X), ("count_values", X), sized=True))
+    layout = build_paired_layout(needs(("count", None), ("mean", X), ("sum", X), ("count_values", X), sized=True))
     assert len(layout.forms) == 1
     assert layout.size is not None
     assert layout.size.linear == layout.sources.rows
 
 
 def test_many_arguments_share_one_count() -> None:
-    layout = centred(needs(("count", None), ("mean", X), ("mean", Y), sized=True))
+    layout = build_centred_layout(needs(("count", None), ("mean", X), ("mean", Y), sized=True))
     assert [len(form.statistics) for form in layout.forms] == [1, 2, 2]
 
 
 def test_people_are_rows_where_each_has_one() -> None:
-    assert len(paired(needs(("count", None), ("count_units", None), most_rows=1)).forms) == 1
-    both = paired(needs(("count", None), ("count_units", None), most_rows=2, sized=True))
+    assert len(build_paired_layout(needs(("count", None), ("count_units", None), most_rows=1)).forms) == 1
+    both = build_paired_layout(needs(("count", None), ("count_units", None), most_rows=2, sized=True))
     assert [form.once for form in both.forms] == [False, True]
     assert both.size is not None
     assert both.size.most == 1
 
 
 def test_a_sum_that_must_be_counted_becomes_a_pair_and_else_stays_alone() -> None:
-    assert len(paired(needs(("sum", X))).forms[0].statistics) == 1
-    counted = paired(needs(("sum", X), sized=True))
+    assert len(build_paired_layout(needs(("sum", X))).forms[0].statistics) == 1
+    counted = build_paired_layout(needs(("sum", X), sized=True))
     assert [len(form.statistics) for form in counted.forms] == [2]
     assert counted.size is not None
     assert counted.size.most == 1
@@ -160,7 +160,7 @@ def test_no_bounds_no_sum() -> None:
     for kind, name in (("sum", "SUM"), ("mean", "AVG"), ("var_samp", "VARIANCE")):
         with pytest.raises(UnsupportedQuery, match=name):
             needs((kind, FREE))
-    assert paired(needs(("count_values", FREE))).forms
+    assert build_paired_layout(needs(("count_values", FREE))).forms
 
 
 def test_real_arguments_get_a_million_steps_inside_their_bounds() -> None:
@@ -183,15 +183,15 @@ def test_a_variance_feeds_the_mean_and_the_count_too() -> None:
         ("var_pop", X),
         ("stddev_samp", X),
     ]
-    layout = paired(needs(*asked, ("sum", X), ("count_values", X), sized=True))
+    layout = build_paired_layout(needs(*asked, ("sum", X), ("count_values", X), sized=True))
     assert [len(form.statistics) for form in layout.forms] == [4]
-    assert [len(form.statistics) for form in centred(needs(*asked)).forms] == [1, 3]
+    assert [len(form.statistics) for form in build_centred_layout(needs(*asked)).forms] == [1, 3]
 
 
 def test_numbers_that_cannot_be_squared_exactly_are_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="square"):
         needs(("var_pop", X), low=0, high=1 << 32)
-    assert paired(needs(("var_pop", X), low=0, high=1 << 31)).forms
-    assert paired(needs(("var_pop", Y), low=0, high=1 << 60)).forms
+    assert build_paired_layout(needs(("var_pop", X), low=0, high=1 << 31)).forms
+    assert build_paired_layout(needs(("var_pop", Y), low=0, high=1 << 60)).forms
     with pytest.raises(UnsupportedQuery, match="square"):
         needs(("var_pop", Y), low=0, high=10**151)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.execution import Released, run
-from discreet.measurement.program.program import Edition, Program, _agreed, choose
+from discreet.measurement.program.program import Edition, Program, _plan_agreeing_groupings, choose
 from discreet.measurement.releases.additive import Linear
 from discreet.measurement.releases.exact_groups import ExactGroups
 from discreet.measurement.releases.releaser import Releaser
@@ -108,7 +108,7 @@ def test_nobody_moves_a_grouping_farther_than_was_paid_for() -> None:
         sql, law, limits, neighbours = case
         declared = schema(2, limits, neighbours)
         budget = Fraction(1), Fraction(1, 1000)
-        program = _agreed(parse(sql, {"t": declared}), declared, None, budget, law=law, salt="salt")
+        program = _plan_agreeing_groupings(parse(sql, {"t": declared}), declared, None, budget, law=law, salt="salt")
         assert program is not None
         assert program.noise.law == law
         shares = shares_used(program, read(program.reading, 2, limits.rows), neighbours)
@@ -220,7 +220,7 @@ def test_tables_are_fitted_by_least_squares(law: Law) -> None:
         noisy = [np.array(bits[: cube.count(one)] % 100, dtype=object).reshape(-1, 1) for one in cube.sets]
         seen = np.concatenate([t[:, 0] for t, s in zip(noisy, tables.scales, strict=True) if s]).astype(float)
         expected = covariance @ (matrix.T @ (precisions * seen))
-        _, found = tables.fitted(noisy)
+        _, found = tables.fit_tables(noisy)
         for place, keys in enumerate(cube.sets):
             adding = sums(cube, keys)
             np.testing.assert_allclose(found[place][:, 0].astype(float), adding @ expected, atol=0.05)
@@ -236,11 +236,11 @@ def test_without_noise_they_are_the_truth_and_always_agree() -> None:
     for cube in CUBES:
         tables = made(cube, "gaussian")
         truth = np.array([(3 * i * i) % 101 for i in range(cube.cells)], dtype=object).reshape(*cube.sizes, 1)
-        exact = [tables._summed(truth, one).reshape(-1, 1) for one in cube.sets]
-        _, found = tables.fitted(exact)
+        exact = [tables._sum_cells(truth, one).reshape(-1, 1) for one in cube.sets]
+        _, found = tables.fit_tables(exact)
         assert all((one == other).all() for one, other in zip(found, exact, strict=True))
         noisy = [table + np.array([[(i * 37) % 11] for i in range(len(table))], dtype=object) for table in exact]
-        finest, found = tables.fitted(noisy)
+        finest, found = tables.fit_tables(noisy)
         summed = tables.added_up([row[0] for row in finest], 3.0)
         whole = [sum(table) for table in summed]
         assert len(set(whole)) == 1
@@ -293,7 +293,7 @@ def test_noise_is_as_large_as_is_claimed_and_intervals_cover(law: Law) -> None:
     ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
     found = []
     for _ in range(count):
-        _, fitted = tables.fitted(np.split(run(program, _Nobody(), releaser).noisy, ends))
+        _, fitted = tables.fit_tables(np.split(run(program, _Nobody(), releaser).noisy, ends))
         found.append([float(fitted[place][0, 0]) for place in places])
     for values, place in zip(np.array(found).T, places, strict=True):
         noise = program.groupings[place].noise
@@ -356,5 +356,5 @@ def test_stored_statistics_are_what_was_released() -> None:
     released = run(program, _Nobody(), Releaser(SeededBits(1)))
     assert isinstance(released, Released)
     assert all(isinstance(number, int) for row in released.noisy for number in row)
-    assert released.drawn is None
+    assert released.own_statistics is None
     assert len(released.keys) == 4 + 2 + 2 + 1

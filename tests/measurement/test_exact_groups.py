@@ -112,19 +112,19 @@ def test_operations_mean_what_they_say(given_groups: tuple[tuple[Type, ...], Gro
     assert list(unsealed(sealed.in_order())) == in_order(groups)
     public = tuple(data.draw(st.lists(st.tuples(*(VALUES[kind] for kind in kinds)), max_size=6 if kinds else 1)))
     if public:
-        aligned = open_exact(sealed.aligned(public))
+        aligned = open_exact(sealed.align_to(public))
         assert aligned.key_tuples == list(public)
         assert aligned.numbers == [groups.get(key, (0, 0)) for key in public]
-    assert unsealed(sealed.measured(1, 2)) == {key: (second,) for key, (_, second) in groups.items()}
+    assert unsealed(sealed.slice_statistics(1, 2)) == {key: (second,) for key, (_, second) in groups.items()}
     assert unsealed(sealed.times(3)) == {key: (3 * a, 3 * b) for key, (a, b) in groups.items()}
     wanted = {key: (a, (b + 4) >> 3) for key, (a, b) in groups.items()}
-    assert unsealed(sealed.rounded((0, 3))) == wanted
+    assert unsealed(sealed.round_statistics((0, 3))) == wanted
 
 
 def test_keys_that_are_listed_twice_have_their_group_twice() -> None:
     for kind, key, other in ((Type.INT, 5, 6), (Type.TEXT, "A", "B")):
         sealed = made({(key,): (3, 4)}, 2, [kind])
-        assert open_exact(sealed.aligned(((key,), (other,), (key,)))).numbers == [(3, 4), (0, 0), (3, 4)]
+        assert open_exact(sealed.align_to(((key,), (other,), (key,)))).numbers == [(3, 4), (0, 0), (3, 4)]
 
 
 def test_sums_over_the_axes_of_a_table() -> None:
@@ -137,7 +137,7 @@ def test_sums_over_the_axes_of_a_table() -> None:
             sums = wanted.setdefault(tuple(at for axis, at in enumerate(index) if axis not in axes), [0, 0])
             sums[0] += place * (1 << 61)
             sums[1] -= place
-        assert open_exact(sealed.summed(sizes, axes)).numbers == [tuple(sums) for sums in wanted.values()]
+        assert open_exact(sealed.sum_over_axes(sizes, axes)).numbers == [tuple(sums) for sums in wanted.values()]
 
 
 def test_copies_of_rows_have_their_cells_once() -> None:

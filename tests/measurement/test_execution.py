@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from discreet.measurement.program.execution import finished
+from discreet.measurement.program.execution import finish_rows
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Literal, Order, Output, Question
 from discreet.plan.model.types import Type
@@ -35,7 +35,7 @@ def test_having_and_order_decide_alike_at_every_risk() -> None:
         return Columns.of(rows)
 
     program: Any = SimpleNamespace(question=ASKED, estimators={"#1": None, "#2": None})
-    rows = finished(program, groups, Fraction(19, 20))
+    rows = finish_rows(program, groups, Fraction(19, 20))
     assert [row["mean"] for row in rows] == [Noisy(0.5, 0.0, 1.0), Noisy(1.0, 0.0, 2.0)]
     assert [(both.value, both.low, both.high) for row in rows if isinstance(both := row["both"], Noisy)] == [
         (5.5, 4, 7),

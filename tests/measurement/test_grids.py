@@ -44,7 +44,7 @@ def clip(x: float, bounds: Bounds) -> Fraction:
 def test_a_value_is_no_further_from_its_step_than_the_error(
     bounds: Bounds, squared: bool, share: float, data: st.DataObject
 ) -> None:
-    found = Steps.added(bounds, power=1 + squared)
+    found = Steps.for_power_sums(bounds, power=1 + squared)
     exponent, low, high = found.grid
     small = Fraction(2) ** exponent
     near = st.sampled_from([bounds.low, bounds.high, bounds.low + bounds.width * Fraction(share)])
@@ -57,7 +57,7 @@ def test_a_value_is_no_further_from_its_step_than_the_error(
 
 @given(some_bounds(), st.booleans())
 def test_terms_and_products_are_integers_of_64_bits(bounds: Bounds, squared: bool) -> None:
-    found = Steps.added(bounds, power=1 + squared)
+    found = Steps.for_power_sums(bounds, power=1 + squared)
     exponent, low, high = found.grid
     assume(found.finer)
     assert max(abs(low), abs(high)) <= 1 << 61
@@ -76,13 +76,13 @@ def test_terms_and_products_are_integers_of_64_bits(bounds: Bounds, squared: boo
 def test_rounding_is_small_beside_noise(bounds: tuple[Any, Any], squared: bool) -> None:
     """Of 2^36 values, or of as many as make a variance certain to a millionth of a millionth."""
     limits = Bounds(*map(Fraction, bounds))
-    error = Steps.added(limits, power=1 + squared).error
+    error = Steps.for_power_sums(limits, power=1 + squared).error
     assert error * (1 if squared else 1 << 36) <= limits.largest * Fraction(1, 10**5)
 
 
 @given(some_bounds(), st.booleans())
 def test_cubes_are_integers_of_64_bits_on_one_grid(bounds: Bounds, whole: bool) -> None:
-    found = Steps.added(bounds, power=3, whole=whole)
+    found = Steps.for_power_sums(bounds, power=3, whole=whole)
     side = max(found.high - found.middle, found.middle - found.low)
     assert not found.finer
     assert side**3 <= 1 << 61
@@ -90,19 +90,19 @@ def test_cubes_are_integers_of_64_bits_on_one_grid(bounds: Bounds, whole: bool) 
 
 
 def test_whole_numbers_are_exact() -> None:
-    found = Steps.added(Bounds(Fraction(0), Fraction(2**24)), power=1, whole=True)
+    found = Steps.for_power_sums(Bounds(Fraction(0), Fraction(2**24)), power=1, whole=True)
     assert not found.error
     assert (found.grid[0], found.whole) == (0, True)
-    few = Steps.added(Bounds(Fraction(0), Fraction(100)), power=2, whole=True)
+    few = Steps.for_power_sums(Bounds(Fraction(0), Fraction(100)), power=2, whole=True)
     assert not few.error
     assert not few.finer
-    assert Steps.added(Bounds(Fraction(1, 2), Fraction(2**24)), power=1, whole=True).error > 0
+    assert Steps.for_power_sums(Bounds(Fraction(1, 2), Fraction(2**24)), power=1, whole=True).error > 0
 
 
 # -------------------------------------------------------------------------------------------------- rows and the totals
 
-ODD = Steps.added(Bounds(Fraction("0.1"), Fraction("7.3")), power=2)
-EVEN = Steps.added(Bounds(Fraction(-1), Fraction(1)), power=2)
+ODD = Steps.for_power_sums(Bounds(Fraction("0.1"), Fraction("7.3")), power=2)
+EVEN = Steps.for_power_sums(Bounds(Fraction(-1), Fraction(1)), power=2)
 
 
 def forms() -> dict[str, Form]:

@@ -14,7 +14,7 @@ from discreet.measurement.aggregates import estimators, needs
 from discreet.measurement.aggregates.covariance import Joint
 from discreet.measurement.intervals.estimators import Ratio
 from discreet.measurement.releases.additive import Form
-from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Aggregate, Column
 from discreet.plan.model.readings import Statistic
@@ -31,7 +31,7 @@ XS, YS = (-9, -2, 1, 5, None), (0, 2, 9, None)  # beyond, on and between the bou
 ROWS: tuple[Pair, ...] = tuple(product(XS, YS))
 
 
-def layout(*kinds: str, build: Any = paired, arguments: tuple[Column, Column] = (X, Y)) -> Layout:
+def layout(*kinds: str, build: Any = build_paired_layout, arguments: tuple[Column, Column] = (X, Y)) -> Layout:
     columns = {
         name: ColumnSchema(name=name, type=Type.INT, bounds=Bounds(Fraction(low), Fraction(high)))
         for name, (low, high) in ENDS.items()
@@ -129,7 +129,7 @@ def mean(ratio: Ratio, exact: list[int]) -> Fraction:
     return ratio.centre + ratio.top.value(exact) / ratio.bottom.value(exact)
 
 
-@pytest.mark.parametrize("build", [paired, centred])
+@pytest.mark.parametrize("build", [build_paired_layout, build_centred_layout])
 @pytest.mark.parametrize("arguments", [(X, Y), (Y, X)])
 def test_without_noise_every_part_is_exact(build: Any, arguments: tuple[Column, Column]) -> None:
     made = layout(*KINDS, build=build, arguments=arguments)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from discreet.curator.catalog.declarations import declare
 from discreet.engines import Memory
 from discreet.measurement.profile import parts
-from discreet.measurement.profile.parts import ProfilePlan, chosen, width
+from discreet.measurement.profile.parts import ProfilePlan, choose_columns_and_keys, width
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.profile.sizes import Figure, share
 from discreet.measurement.program.execution import run
@@ -62,7 +62,7 @@ def by_limits(
 
 
 def plan(declared: TableSchema) -> ProfilePlan:
-    columns, by = chosen(declared, None, None)
+    columns, by = choose_columns_and_keys(declared, None, None)
     return ProfilePlan(table="visits", schemas={"visits": declared}, columns=columns, by=by, salt="salt")
 
 
@@ -114,7 +114,7 @@ def released(neighbours: Neighbours, rows: int) -> list[Program]:
     """Every part of the profiles of a table and of questions about it."""
     declared = schema(neighbours=neighbours, rows=rows)
     plans = [plan(declared), *(of_question(sql, declared) for sql in QUESTIONS)]
-    return [part for each in plans for part in each.program(Fraction(1, 2)).released]
+    return [part for each in plans for part in each.program(Fraction(1, 2)).released_programs]
 
 
 QUESTIONS = [
@@ -149,7 +149,7 @@ def test_a_profile_of_a_question_is_of_its_own_rows() -> None:
 def test_one_row_moves_no_part_farther_than_charged(seed: int) -> None:
     found = visits(seed)
     one, other = loaded(found), loaded(found[1:])
-    for part in by_limits(None, Neighbours.ADD_REMOVE, 1, None)[1].released:
+    for part in by_limits(None, Neighbours.ADD_REMOVE, 1, None)[1].released_programs:
         check_moves(part, unsealed(one.read(part.reading)), unsealed(other.read(part.reading)))
 
 
@@ -166,7 +166,7 @@ def test_mutant_people_are_folded_by_another_column_too(monkeypatch: pytest.Monk
     """A person would count once for each kind of visit; with rows bounded to one afterwards that would be hidden."""
     by_kind = (Output("kind", Column("kind", TYPES["kind"])),)
     rows = own_rows("visits", {"visits": schema()})
-    monkeypatch.setattr(parts, "_folded", lambda _, fold: PerUnit(rows, by_kind, (fold,)))
+    monkeypatch.setattr(parts, "_fold_per_unit", lambda _, fold: PerUnit(rows, by_kind, (fold,)))
     only = replace(plan(schema()), columns=(), by=())
     program = replace(only.program(Fraction(1, 2)), beside=())
     loose = replace(program.reading, bounding=None)
@@ -184,7 +184,7 @@ def test_without_noise_figures_hold_the_truth_and_are_exact_at_powers_of_two(see
     rows = visits(seed, patients=9, most=most)
     numbers = sizes(rows)
     found = profile(rows, replace(schema(), most_rows=max(numbers)))
-    beyond, kept = found.rows.beyond(limit, RISK), found.rows.kept(limit, RISK)
+    beyond, kept = found.rows.beyond(limit, RISK), found.rows.sum_within_limit(limit, RISK)
     assert near(beyond, sum(max(0, n - limit) for n in numbers))
     assert near(kept, sum(min(n, limit) for n in numbers))
     if limit & (limit - 1) == 0:
@@ -209,7 +209,7 @@ def test_without_noise_groups_and_values_are_counted(seed: int, limit: int) -> N
     assert near(beyond.beyond(0, RISK), sum(max(0, n - limit) for n in by_group.values()))
     outside = Counter(row["patient"] for row in rows if row["age"] is not None and not 0 <= row["age"] <= 120)
     missing = Counter(row["patient"] for row in rows if row["age"] is None)
-    for figure, truth in ((found.clipped("age", RISK), outside), (found.missing("age", RISK), missing)):
+    for figure, truth in ((found.clipped_count("age", RISK), outside), (found.missing("age", RISK), missing)):
         assert figure is not None
         assert near(figure, sum(min(n, limit) for n in truth.values()))
 
@@ -244,15 +244,15 @@ def test_a_table_of_rows_has_no_limits_and_no_ids() -> None:
     found = profile(rows, schema(unit=None))
     assert near(found.people(), len(rows))
     assert found.nobodys(RISK) == Figure(0.0, 0.0, 0.0)
-    assert found.suggested() == Limits()
+    assert found.suggest_limits() == Limits()
     assert "people" not in str(found)
 
 
 def test_suggested_limits_weigh_rows_against_noise() -> None:
     rows = [{**visits(1)[0], "patient": i // 20} for i in range(2000)]  # a hundred people with twenty rows each
     found = profile(rows, schema())
-    assert found.suggested(epsilon=1).rows == 32
-    assert found.suggested(epsilon=0.001).rows == 1
+    assert found.suggest_limits(epsilon=1).rows == 32
+    assert found.suggest_limits(epsilon=0.001).rows == 1
 
 
 @pytest.mark.parametrize("bucket", [1, 2, 3, 6])

@@ -354,7 +354,7 @@ def test_intervals_miss_as_little_in_a_few_groups(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("table", ["one", "heaps"])
 def test_mutant_fences_at_the_quantile_itself(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    monkeypatch.setattr(pick_module.Pick, "moved", lambda pick, _: pick)
+    monkeypatch.setattr(pick_module.Pick, "shift_rank", lambda pick, _: pick)
     monkeypatch.setitem(globals(), "GROUPS", 150)
     with pytest.raises(AssertionError):
         check_coverage(table, "1")

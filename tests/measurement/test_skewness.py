@@ -21,7 +21,7 @@ from discreet.measurement.aggregates import skewness as skewness_module
 from discreet.measurement.aggregates.skewness import Skewness
 from discreet.measurement.intervals.arithmetic import Ends
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.releases.layouts import Layout, centred, paired
+from discreet.measurement.releases.layouts import Layout, build_centred_layout, build_paired_layout
 from discreet.measurement.releases.moments import power_error
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
@@ -32,7 +32,7 @@ from tests.effort import tried
 from tests.measurement.test_aggregates import X, Y, aggregates, ints, needs, statistics, value
 from tests.plan.test_stability import check_bound
 
-LAYOUTS = pytest.mark.parametrize("build", [paired, centred])
+LAYOUTS = pytest.mark.parametrize("build", [build_paired_layout, build_centred_layout])
 Build = Callable[[Any], Layout]
 
 
@@ -61,8 +61,8 @@ def test_no_unit_moves_the_sums_farther_than_claimed(build: Build, counted: bool
 
 def test_all_moments_of_an_argument_share_one_form() -> None:
     asked = [(kind, X) for kind in ("mean", "var_pop", "skewness", "sum", "count_values")]
-    assert [len(form.statistics) for form in paired(needs(("count", None), *asked)).forms] == [5]
-    assert [len(form.statistics) for form in centred(needs(("count", None), *asked)).forms] == [1, 4]
+    assert [len(form.statistics) for form in build_paired_layout(needs(("count", None), *asked)).forms] == [5]
+    assert [len(form.statistics) for form in build_centred_layout(needs(("count", None), *asked)).forms] == [1, 4]
 
 
 # ------------------------------------------------------------------------------------------------------------ exactness
@@ -82,7 +82,7 @@ def test_without_noise_every_mean_is_exact(build: Build, rows: tuple[int | None,
 
 
 def test_rounding_moves_a_cube_no_further_than_its_error() -> None:
-    layout = paired(needs(("skewness", Y)))
+    layout = build_paired_layout(needs(("skewness", Y)))
     steps = layout.sources.moments[Y].grid
     assert steps.error > 0
     for x in (-20.0, -19.9999999, 4.9999993, 29.99999, 30.0):
@@ -177,7 +177,7 @@ huge = st.integers(-(10**60), 10**60)
 @given(
     st.lists(st.lists(huge | st.integers(-5, 5), min_size=8, max_size=8), min_size=1, max_size=4),
     st.sampled_from([X, Y]),
-    st.sampled_from([paired, centred]),
+    st.sampled_from([build_paired_layout, build_centred_layout]),
     st.sampled_from(["laplace", "gaussian"]),
     st.fractions(Fraction(1, 1000), 10**9),
     st.fractions(Fraction(1, 10**6), Fraction(9, 10)),

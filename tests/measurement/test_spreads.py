@@ -23,7 +23,7 @@ from discreet.measurement.aggregates.variance import Variance
 from discreet.measurement.intervals.arithmetic import Ends
 from discreet.measurement.intervals.estimators import Ratio
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.releases.layouts import Layout, centred, paired
+from discreet.measurement.releases.layouts import Layout, build_centred_layout, build_paired_layout
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Noisy
@@ -103,7 +103,7 @@ huge = st.integers(-(10**60), 10**60)
 @given(
     st.lists(st.lists(huge | st.integers(-5, 5), min_size=8, max_size=8), min_size=1, max_size=4),
     st.sampled_from([X, Y]),
-    st.sampled_from([paired, centred]),
+    st.sampled_from([build_paired_layout, build_centred_layout]),
     st.sampled_from(["laplace", "gaussian"]),
     st.fractions(Fraction(1, 1000), 10**9),
     st.fractions(Fraction(1, 10**6), Fraction(9, 10)),

@@ -14,7 +14,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.engines.base import steps as on_grid
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.grids import STEPS
-from discreet.measurement.releases.quantiles import counted
+from discreet.measurement.releases.quantiles import split_into_blocks
 from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions.date_functions import DAY, day_number
@@ -92,7 +92,7 @@ def test_engines_agree_on_every_edge(kind: Type) -> None:
         engine.register("t", arrow(rows, {"x": kind}), {"x": kind})
         for grid in grids:
             x = Column("x", kind)
-            for split in (counted(grid.number(x), grid.steps),):
+            for split in (split_into_blocks(grid.number(x), grid.steps),):
                 asked = Reading(table="t", split=split)
                 assert unsealed(engine.read(asked)) == unsealed(referee.read(asked))
             assert step_of(grid, None) is None

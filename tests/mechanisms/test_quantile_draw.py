@@ -266,6 +266,6 @@ def test_numbers_stay_in_64_bits() -> None:
             for start, size, bound in zip(cells.starts.tolist(), cells.sizes.tolist(), losses.tolist(), strict=True):
                 assert bound <= min(part.loss(start), part.loss(start + size - 1))
             before[number] = part.low if number else part.high
-    assert divide_module.claimed(histogram, 900_001 << tree.grain, tree.grain)[0] == 1 << 32 + tree.grain
+    assert divide_module.find_mass_range(histogram, 900_001 << tree.grain, tree.grain)[0] == 1 << 32 + tree.grain
     with pytest.raises(InternalError):
         part_of(KEY, Histogram.of(9, 0, [5, 6, 1 << 32, 1]), tree, 1, {})

@@ -21,7 +21,7 @@ from discreet.mechanisms import quantile_tree as tree_module
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.quantile_draw import Part, part_of
 from discreet.mechanisms.quantile_tree import Node, QuantileTree, best_shape, carry
-from discreet.mechanisms.ranks import Parts, Target, priced
+from discreet.mechanisms.ranks import Parts, Target, price_ranks
 from discreet.mechanisms.value_counts import Histogram
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Column
@@ -204,7 +204,7 @@ def fails(relation: Neighbours, law: Law, rows: int = 1) -> None:
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_mutant_values_move_losses_half_as_far(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
-    right = priced
+    right = price_ranks
 
     def loud(*arguments: Any) -> tuple[Fraction, events.Event]:
         constant, event = right(*arguments)

@@ -14,7 +14,7 @@ from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.mechanisms import ranks
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.ranks import Moves, Parts, Target, priced
+from discreet.mechanisms.ranks import Moves, Parts, Target, price_ranks
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
@@ -139,7 +139,7 @@ def test_few_public_groups() -> None:
 def check_event(target: Target, replaced: Contribution, found: Sequence[Sequence[Fraction]]) -> None:
     """The ranges of privacy losses are those of the event, or smaller, in every currency."""
     for law in LAWS:
-        rate, event = priced(law, target, replaced, Fraction(1))
+        rate, event = price_ranks(law, target, replaced, Fraction(1))
         for moves in found:
             ranges = [2 * rate * move for move in moves]
             assert sum((each**2 for each in ranges), Fraction(0)) / 8 <= zcdp(terms(event)).rho
@@ -152,7 +152,7 @@ def test_the_price_is_what_was_asked(shown: int | None) -> None:
     for most, moves in product(range(1, 5), every):
         for neighbours in Neighbours:
             given = Contribution.of(limits=Limits(most, 2), neighbours=neighbours, shown=[shown])
-            assert basic(terms(priced("laplace", moves, given, Fraction(3))[1])).epsilon == 3
+            assert basic(terms(price_ranks("laplace", moves, given, Fraction(3))[1])).epsilon == 3
 
 
 def test_every_rank_is_claimed() -> None:

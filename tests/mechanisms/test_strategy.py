@@ -71,17 +71,17 @@ def test_many_pairs_are_bounded_in_the_l1_norm() -> None:
 
 
 def test_a_matrix_is_kept_where_a_grid_holds_it_and_else_rounded() -> None:
-    kept = IntegerStrategy.rounded([[3, 0.25], [-1, 2]])
+    kept = IntegerStrategy.round_matrix([[3, 0.25], [-1, 2]])
     assert kept.grid.step == Fraction(1, 4)
     assert kept.values().tolist() == [[3, 0.25], [-1, 2]]
-    third = IntegerStrategy.rounded([[1 / 3, 1], [1e-9, -1]])
+    third = IntegerStrategy.round_matrix([[1 / 3, 1], [1e-9, -1]])
     assert np.abs(third.values() - [[1 / 3, 1], [1e-9, -1]]).max() <= float(third.grid.step) / 2
     assert np.abs(third.matrix).max() <= 1 << 24
     assert np.abs(third.matrix).max() > 1 << 22
 
 
 def test_products_are_exact_whatever_the_counts() -> None:
-    strategy = IntegerStrategy.rounded([[1 / 3, -0.7, 0.9], [0.1, 0.2, -1]])
+    strategy = IntegerStrategy.round_matrix([[1 / 3, -0.7, 0.9], [0.1, 0.2, -1]])
     for counts in ([0, 0, 0], [5, -7, 11], [2**62, -(2**63), 2**63 - 1], [2**40, 1, -1]):
         given = np.array(counts, dtype=np.int64)
         expected = strategy.matrix.astype(object) @ given.astype(object)
@@ -92,7 +92,7 @@ def test_products_are_exact_whatever_the_counts() -> None:
 
 
 def test_events_are_those_of_the_noise_drawn() -> None:
-    strategy = IntegerStrategy.rounded([[1, 0.5], [0.3, 1]])
+    strategy = IntegerStrategy.round_matrix([[1, 0.5], [0.3, 1]])
     gaussian = StrategyMechanism.gaussian(strategy, noise_multiplier=3)
     assert gaussian.event.noise_multiplier == 3  # type: ignore[union-attr]
     assert gaussian.noise.sigma**2 >= 9 * strategy.l2_squared()  # type: ignore[union-attr]
@@ -103,7 +103,7 @@ def test_events_are_those_of_the_noise_drawn() -> None:
 
 def test_the_noise_has_the_variance_that_is_claimed(bits: SeededBits) -> None:
     """Of 40,000 draws the mean square is within 3 % (4 sd of Gaussian, 2.7 sd of Laplace squares): seeded, so fixed."""
-    strategy = IntegerStrategy.rounded(np.vstack([np.eye(2), [[0.6, 0.8]]] * 200))
+    strategy = IntegerStrategy.round_matrix(np.vstack([np.eye(2), [[0.6, 0.8]]] * 200))
     for mechanism in (
         StrategyMechanism.gaussian(strategy, noise_multiplier=2),
         StrategyMechanism.laplace(strategy, epsilon=1),
@@ -113,7 +113,7 @@ def test_the_noise_has_the_variance_that_is_claimed(bits: SeededBits) -> None:
 
 
 def test_bad_input_is_refused_before_a_bit_is_drawn() -> None:
-    mechanism = StrategyMechanism.gaussian(IntegerStrategy.rounded(np.eye(2)), noise_multiplier=1)
+    mechanism = StrategyMechanism.gaussian(IntegerStrategy.round_matrix(np.eye(2)), noise_multiplier=1)
 
     def counts_are_refused(counts: Any) -> None:
         with pytest.raises(InvalidValue) as refused:
@@ -124,7 +124,7 @@ def test_bad_input_is_refused_before_a_bit_is_drawn() -> None:
 
     def matrix_is_refused(matrix: Any) -> None:
         with pytest.raises(InvalidParameter, match="matrix"):
-            IntegerStrategy.rounded(matrix)
+            IntegerStrategy.round_matrix(matrix)
 
     try_all([[], [[]], [1, 2], [[0, 0]], [[np.nan, 1]], [[np.inf]], [["a"]], "a", [[1], [2, 3]]], matrix_is_refused)
     with pytest.raises(InvalidParameter, match="matrix"):

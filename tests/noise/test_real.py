@@ -26,7 +26,7 @@ from discreet.noise import (
     exponential_deviate,
     normal_deviate,
     real,
-    rounded,
+    round_real,
     rounded_gaussian,
     rounded_gaussians,
 )
@@ -70,9 +70,9 @@ def test_rounding_draws_more_bits_until_the_integer_is_certain() -> None:
     # A uniform whose first 400 bits are 0.0111...1: near enough to 1/2 to need all of them, then below it.
     bits = Tape([0x7FFF] + [0xFFFF] * 24 + [0] * 200)
     uniform = LazyUniform(bits)
-    assert rounded(uniform) == 0
+    assert round_real(uniform) == 0
     above = LazyUniform(Tape([0x8000] + [0] * 24 + [1] * 200))
-    assert rounded(above) == 1
+    assert round_real(above) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws
@@ -107,7 +107,7 @@ def test_normal_deviate(bits: SeededBits) -> None:
 
 
 def _nearest(deviate: Real) -> int:
-    return rounded(lambda digits: deviate(digits) * 50)
+    return round_real(lambda digits: deviate(digits) * 50)
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 3), Fraction(10), Fraction(1000, 7), Fraction(1 << 20)])
@@ -158,7 +158,7 @@ def exact_from(points: NDArray[np.uint64], sigma: Fraction, offset: Fraction, bi
     result = []
     for x, y in points.T.tolist():
         normal = real.polar(LazyUniform(bits, x), LazyUniform(bits, y))
-        result.append(rounded(lambda digits: normal(digits) * sigma + offset))  # noqa: B023 - called at once
+        result.append(round_real(lambda digits: normal(digits) * sigma + offset))  # noqa: B023 - called at once
     return result
 
 
@@ -223,7 +223,7 @@ def test_a_rejected_point_on_the_rim_leaves_no_bits_to_the_next_one() -> None:
     sigma = Fraction(1 << 15)
     found = rounded_gaussians(sigma, np.zeros(1), square([OUTSIDE, CENTRE]))
     normal = real.polar(*(LazyUniform(Tape([0x1234] * 1000), word) for word in CENTRE))
-    assert found.tolist() == [rounded(lambda digits: normal(digits) * sigma)]
+    assert found.tolist() == [round_real(lambda digits: normal(digits) * sigma)]
 
 
 def test_points_on_the_rim_keep_their_own_bits() -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from discreet.plan.expressions.calls import NULL, Mismatch, alike, call, dated
+from discreet.plan.expressions.calls import NULL, Mismatch, alike, call, parse_date
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
@@ -97,14 +97,14 @@ def test_arguments_have_the_very_types_of_a_signature(text: str) -> None:
 
 
 def test_dates_are_read_strictly() -> None:
-    assert dated(Type.TIMESTAMP, "2026-01-31 10:20:30.5").value == dt.datetime(2026, 1, 31, 10, 20, 30, 500_000)
-    assert dated(Type.TIMESTAMP, "2026-01-31T10:20").value == dt.datetime(2026, 1, 31, 10, 20)
+    assert parse_date(Type.TIMESTAMP, "2026-01-31 10:20:30.5").value == dt.datetime(2026, 1, 31, 10, 20, 30, 500_000)
+    assert parse_date(Type.TIMESTAMP, "2026-01-31T10:20").value == dt.datetime(2026, 1, 31, 10, 20)
     for text in ("2026-1-1", "20260101", "2026-W01-1", "0000-01-01", " 2026-01-01", "2026-01-01\n", "٢٠٢٦-01-01", ""):
         with pytest.raises(Mismatch):
-            dated(Type.DATE, text)
+            parse_date(Type.DATE, text)
     for text in ("2026-01-01 10", "2026-01-01 24:00", "2026-01-01 10:00Z", "2026-01-01 10:00:00.1234567"):
         with pytest.raises(Mismatch):
-            dated(Type.TIMESTAMP, text)
+            parse_date(Type.TIMESTAMP, text)
 
 
 def test_nothing_but_null_has_no_type() -> None:

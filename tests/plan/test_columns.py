@@ -30,8 +30,8 @@ def test_rows_come_back_with_values_of_python(held: Columns[Any]) -> None:
     assert held[1:] == ROWS[1:]
     assert held[::-2] == ROWS[::-2]
     assert len(held[5:]) == 0
-    assert held.taken([2, 0]) == [ROWS[2], ROWS[0]]
-    assert len(held.taken([])) == 0
+    assert held.take_places([2, 0]) == [ROWS[2], ROWS[0]]
+    assert len(held.take_places([])) == 0
     assert pickle.loads(pickle.dumps(held)) == copy.deepcopy(held) == ROWS
 
 
@@ -55,5 +55,5 @@ def test_a_noisy_column_makes_noisy_numbers_whose_zeros_have_no_sign() -> None:
     column = NoisyColumn(np.array([-0.0, 2.0]), np.array([-1.0, -0.0]), np.array([-0.0, 3.0]))
     assert list(column) == [column[0], column[1]] == [Noisy(0.0, -1.0, 0.0), Noisy(2.0, 0.0, 3.0)]
     assert not np.signbit([column.value[0], column.high[0], column.low[1]]).any()
-    assert list(column[1:]) == list(column.taken([1])) == [Noisy(2.0, 0.0, 3.0)]
+    assert list(column[1:]) == list(column.take_places([1])) == [Noisy(2.0, 0.0, 3.0)]
     assert list(column.at(np.array([1.0, -4.0]))) == [Noisy(1.0, -1.0, 1.0), Noisy(-4.0, -4.0, 3.0)]

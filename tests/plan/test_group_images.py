@@ -176,22 +176,22 @@ def test_groups_beyond_what_is_declared_are_those_of_rows_beyond_it(key: str, pr
 
 def test_the_check_sees_days_that_end_no_month_and_nulls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is needed: without it a list has groups that no row is in."""
-    group_keys._listed.cache_clear()
+    group_keys._list_values.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(group_keys, "_sets", lambda *_, **__: {})
         for key in ("text LIKE 'a%'", "text IS NULL", "FLOOR(x)"):
             with pytest.raises(AssertionError):
                 test_the_groups_are_the_image_of_what_is_declared(key, True)
-    group_keys._listed.cache_clear()
+    group_keys._list_values.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(group_keys, "_tried", lambda *_, **__: None)
-        patch.setattr(group_keys, "_combined", lambda *_: None)
+        patch.setattr(group_keys, "_try_combinations", lambda *_, **__: None)
+        patch.setattr(group_keys, "_combine_argument_values", lambda *_: None)
         test_the_groups_are_the_image_of_what_is_declared("LAST_DAY(day)", False)  # by the ends of months alone
-        group_keys._listed.cache_clear()
+        group_keys._list_values.cache_clear()
         patch.setattr(group_keys, "_days", lambda _, whole: [dt.date.fromordinal(n) for n in whole])
         with pytest.raises(AssertionError):
             test_the_groups_are_the_image_of_what_is_declared("LAST_DAY(day)", False)
-    group_keys._listed.cache_clear()
+    group_keys._list_values.cache_clear()
 
 
 def test_days_of_many_years_are_those_of_their_months() -> None:

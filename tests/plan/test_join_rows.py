@@ -387,7 +387,10 @@ def test_nobody_has_more_rows_than_the_plan_says(rows: str) -> None:
     source = counted(rows).source
     assert source is not None
     engine = Memory()
-    types = {name: {column: found.type for column, found in schema.stored.items()} for name, schema in SCHEMAS.items()}
+    types = {
+        name: {column: found.type for column, found in schema.stored_columns.items()}
+        for name, schema in SCHEMAS.items()
+    }
     engine.register("visits", [{"patient": "p", "day": i % 7, "ward": "AB"[i % 2]} for i in range(40)], types["visits"])
     engine.register("labs", [{"person": " p", "day": i % 9, "test": "xy"[i % 2]} for i in range(40)], types["labs"])
     engine.register("wards", [{"ward": "AAB"[i % 3], "floor": i} for i in range(4)], types["wards"])

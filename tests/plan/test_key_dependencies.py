@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 
 from discreet.plan.analysis import key_dependencies
-from discreet.plan.analysis.key_dependencies import decided, looked_up
+from discreet.plan.analysis.key_dependencies import express_by_keys, looked_up
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
@@ -57,7 +57,7 @@ def values(expression: Expression) -> list[Value]:
 
 def check(key: Expression, value: Expression) -> bool:
     """What is decided is so in every row, and has the value that it says; tells whether it is."""
-    found = decided(value, [key], nothing)
+    found = express_by_keys(value, [key], nothing)
     if found is None:
         return False
     told: dict[Value, set[Value]] = defaultdict(set)

@@ -22,7 +22,7 @@ from discreet.plan.expressions.pattern_grammar import (
     parse,
 )
 from discreet.plan.expressions.pattern_matcher import Program, program
-from discreet.plan.expressions.patterns import grouped, groups, size, written
+from discreet.plan.expressions.patterns import groups, keep_one_group, size, write_pattern
 from discreet.plan.model.nodes import Call, Column, Literal
 from discreet.plan.model.types import Type
 from discreet.plan.validation import _check_expression
@@ -56,7 +56,7 @@ def misread(pattern: str) -> list[object]:
     tree = parse(pattern)
     wrong: list[object] = []
     for number in range(groups(tree) + 1):
-        found = Program.of(grouped(tree, number))
+        found = Program.of(keep_one_group(tree, number))
         for text in TEXTS:
             known = oracle(pattern).search(text)
             same = found.group(text) == ((known[number] or "") if known else "")
@@ -77,8 +77,8 @@ def test_the_normal_form_is_one(pattern: str) -> None:
         tree = parse(pattern)
     except PatternError:
         return
-    text = written(tree)
-    assert written(parse(text)) == text
+    text = write_pattern(tree)
+    assert write_pattern(parse(text)) == text
     assert size(parse(text)) == size(tree)
     assert not [sign for sign in text if not (sign.isascii() and sign.isprintable())]
 
@@ -143,8 +143,8 @@ def test_refuses_what_is_not_of_one_meaning(pattern: str, reason: str, place: in
 
 
 def test_words_of_postgres() -> None:
-    assert written(parse(r"\m(brake|tyre)\M")) == r"\b(brake|tyre)\b"
-    assert written(parse(r"\ya\y|\Ab\Z")) == r"\ba\b|\Ab\z"
+    assert write_pattern(parse(r"\m(brake|tyre)\M")) == r"\b(brake|tyre)\b"
+    assert write_pattern(parse(r"\ya\y|\Ab\Z")) == r"\ba\b|\Ab\z"
 
 
 def test_case_is_folded_as_elsewhere() -> None:

@@ -20,8 +20,8 @@ from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post import windows as windows_module
 from discreet.plan.post.outputs import Noisy, finish
-from discreet.plan.post.step_evaluation import Setting, walked
-from discreet.plan.post.steps import FilterGroups, measured
+from discreet.plan.post.step_evaluation import Setting, apply_steps
+from discreet.plan.post.steps import FilterGroups, find_measured_columns
 from discreet.sql.select import parse
 
 COLUMNS = {
@@ -92,7 +92,7 @@ def ours(asked: Question, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for r in rows
     ]
     steps = asked.steps if asked.having is None else (FilterGroups(asked.having), *asked.steps)
-    shown = walked(steps, base, Setting(), measured(asked))
+    shown = apply_steps(steps, base, Setting(), find_measured_columns(asked))
     return list(finish(replace(asked, having=None), shown))
 
 

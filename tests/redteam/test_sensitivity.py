@@ -12,11 +12,11 @@ import pytest
 
 from discreet.audit.queries.recorder import Noise, Watched, ask
 from discreet.audit.queries.releases import Divided, allowance
-from discreet.audit.queries.sensitivity import moved
+from discreet.audit.queries.sensitivity import measure_distance
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.additive import Measure
-from discreet.mechanisms.ranks import priced
+from discreet.mechanisms.ranks import price_ranks
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours, PureDP, events
 from tests.engines.tables import EDGES, F
@@ -180,7 +180,7 @@ def test_one_person_with_very_many_rows(limits: Limits, engine: Callable[[], Eng
     for noise in seen.noises:
         assert isinstance(noise.release, Measure)
         nothing = replace(noise, exact=[(0,) * len(numbers) for numbers in noise.exact])
-        assert moved(noise, nothing) == allowance(noise.release.event)
+        assert measure_distance(noise, nothing) == allowance(noise.release.event)
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_several_quantiles_at_once(sql: str, relation: Neighbours, delta: str) -
 
 
 def test_mutant_levels_that_are_twice_as_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = priced
+    right = price_ranks
 
     def sharp(*arguments: Any) -> tuple[Fraction, events.Event]:
         constant, event = right(*arguments)

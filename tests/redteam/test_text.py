@@ -156,7 +156,7 @@ def test_an_entry_without_its_salt_keeps_everything_else() -> None:
 
 
 def test_mutant_history_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Entry, "shown", property(lambda self: self))
+    monkeypatch.setattr(Entry, "without_salt", property(lambda self: self))
     curator = made()
     assert holds(curator.history("visits"), curator._book.account("visits").salt)
 

@@ -148,10 +148,10 @@ def test_stewards_act(stella: RemoteCurator, service: Served) -> None:
     assert stella.unlock("patients") == own.balance("patients")
     share = stella.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/3"))
     assert share == own.budget("patients").people[0]
-    assert own.capped("ana", account="patients") == Budget(epsilon="1/3")
+    assert own.analyst_cap("ana", account="patients") == Budget(epsilon="1/3")
     assert stella.appoint("ana", "auditor") == Appointment(name="ana", role=Role.AUDITOR, cap=None)
     assert (stella.allot("flu", account="patients", cap=Budget(epsilon=1)),) == own.budget("patients").projects
-    assert own.allotted("flu", account="patients") == Budget(epsilon=1)
+    assert own.project_cap("flu", account="patients") == Budget(epsilon=1)
     assert {each.who for each in own.history("patients") if each.kind == "amend"} == {"stella"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.report.display import Display, html_table, measured, plain, text_table
+from discreet.report.display import Display, format_measured, html_table, plain, text_table
 from tests.report.reader import Page
 
 FINITE = st.floats(-1e12, 1e12)
@@ -19,7 +19,7 @@ _PARTS = re.compile(r"(\S+) \((\S+) to (\S+)\)")
 @given(FINITE, FINITE, FINITE)
 def test_written_ends_hold_the_interval(a: float, b: float, c: float) -> None:
     low, value, high = sorted((a, b, c))
-    match = _PARTS.fullmatch(measured(value, low, high))
+    match = _PARTS.fullmatch(format_measured(value, low, high))
     assert match is not None
     written = [float(part.replace(",", "")) for part in match.groups()]
     assert written[1] <= low
@@ -41,7 +41,7 @@ def test_written_ends_hold_the_interval(a: float, b: float, c: float) -> None:
     ],
 )
 def test_measured(parts: tuple[float | None, float, float], text: str) -> None:
-    assert measured(*parts) == text
+    assert format_measured(*parts) == text
 
 
 def test_names_cannot_steer_what_shows_them() -> None:

@@ -16,7 +16,7 @@ from discreet.report.finding import (
     Finding,
     Trial,
     finding_page,
-    sampled,
+    wilson_interval,
 )
 from discreet.report.render import Scheme, svg
 from tests.report.test_charts import valid
@@ -53,7 +53,7 @@ def test_every_finding_has_words_and_a_chart(
 
 @given(SHARES, st.integers(1, 10**6))
 def test_sampling_intervals_hold_the_rate_and_stay_rates(share: float, targets: int) -> None:
-    value, low, high = sampled(share, targets)
+    value, low, high = wilson_interval(share, targets)
     assert 0 <= low <= value + 1e-12
     assert value - 1e-12 <= high <= 1
 

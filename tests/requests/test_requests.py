@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import pytest
 
 from discreet.curator import Curator
-from discreet.errors import InternalError, InvalidParameter, explained
+from discreet.errors import InternalError, InvalidParameter, explain_error
 from discreet.hint_text import Hint, Spelling
 from discreet.ledger import Caller
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, PureDP
 from discreet.remote.remote_curator import RemoteCurator
 from discreet.requests import FACES
-from discreet.requests.argument_kinds import Kind, covered
+from discreet.requests.argument_kinds import Kind, check_kinds
 from discreet.requests.question_requests import Ask, AskMany, ChooseEpsilon, Explain
 from discreet.requests.request import Argument, Request, arguments
 from discreet.requests.table_requests import BuyProfile, Fit, Synthesize, SynthesizeTables
@@ -33,7 +33,7 @@ WHO = {"analyst", "project", "key", "progress", "by"}
 ELSEWHERE = {"plan_synthesize_tables"}
 """Verbs whose arguments are in the signature of another method: `plan_synthesize` with events."""
 
-VALUES: Mapping[Kind, Any] = covered(
+VALUES: Mapping[Kind, Any] = check_kinds(
     {
         Kind.SQL: COUNT,
         Kind.NAME: "visits",
@@ -90,7 +90,7 @@ def test_signatures_agree_with_the_fields(verb: Verb) -> None:
     for name, argument in fields.items():
         if verb.name == "plan_synthesize" and name in ("forbidden", "rows_per_unit"):
             assert taken[name] is None  # either of two requests has its own default
-        elif argument.required:
+        elif argument.is_required:
             assert taken[name] is inspect.Parameter.empty
         else:
             assert taken[name] == argument.default
@@ -146,7 +146,7 @@ def test_amounts_are_exact_and_defaults_are_normal() -> None:
             assert not isinstance(argument.default, float)
 
 
-BAD: Mapping[Kind, Any] = covered(
+BAD: Mapping[Kind, Any] = check_kinds(
     {
         Kind.SQL: 5,
         Kind.NAME: 5,
@@ -193,7 +193,7 @@ def test_what_is_missing_or_unknown_is_named() -> None:
 
 def test_a_face_without_a_kind_fails() -> None:
     with pytest.raises(InternalError, match="has no type for SQL"):
-        covered({kind: 1 for kind in Kind if kind is not Kind.SQL}, "a face")
+        check_kinds({kind: 1 for kind in Kind if kind is not Kind.SQL}, "a face")
 
 
 def test_a_field_without_a_kind_fails() -> None:
@@ -212,13 +212,13 @@ def test_hints_are_spelled_by_the_face() -> None:
     shell = Spelling(name=lambda name: f"--{name}", given=lambda name, value: f"--{name} {value}".strip())
     with pytest.raises(InvalidParameter) as refused:
         Ask.of(sql=COUNT, epsilon=-1)
-    assert explained(refused.value)["Hint"] == "Pass a positive number, e.g. epsilon=0.1."
-    told = explained(refused.value, shell)
+    assert explain_error(refused.value)["Hint"] == "Pass a positive number, e.g. epsilon=0.1."
+    told = explain_error(refused.value, shell)
     assert told == {
         "InvalidParameter": "Expected --epsilon=-1 > 0.",
         "Hint": "Pass a positive number, e.g. --epsilon 0.1.",
     }
-    assert Hint("Pass {within}.").spelled(shell) == "Pass --within."
+    assert Hint("Pass {within}.").spell_for(shell) == "Pass --within."
 
 
 def test_every_argument_has_a_sentence_and_known_faces() -> None:

@@ -41,14 +41,14 @@ def test_a_job_stops_with_what_its_caller_has_shown(tmp_path: Path, by: str, mon
             ended, other = desk.begin(caller, ask()), desk.begin(kept, ask())
             watch = asyncio.ensure_future(server._watching(desk, identities))
             await _looks()
-            assert not desk.job(caller, ended.id).state.ended
+            assert not desk.job(caller, ended.id).state.has_ended
             if by == "person":
                 identities.disable_person(identities.local, "ana")
             else:
                 identities.revoke_key(identities.local, key_id)
             await _looks()
             assert desk.job(caller, ended.id).state is JobState.CANCELLED
-            assert not desk.job(kept, other.id).state.ended
+            assert not desk.job(kept, other.id).state.has_ended
             watch.cancel()
             await desk.close(grace=0)
 

@@ -22,8 +22,8 @@ import pandas as pd
 from fastapi import FastAPI
 
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, observed
-from discreet.curator.served import narrowed, table_facts
+from discreet.curator.observation import engine_of, observe_curator
+from discreet.curator.served import restrict_curator, table_facts
 from discreet.errors import DiscreetError, InternalError, UnknownJob
 from discreet.noise import SeededBits
 from discreet.presentation.documents.error_documents import error_document
@@ -90,7 +90,7 @@ class TapedDesk:
             raise self.failing
         caller.require(work.operation.permission)
         who = {"analyst": caller.name, "project": work.project, "key": work.key}
-        part = self.curator if caller.tables is None else narrowed(self.curator, caller.tables)
+        part = self.curator if caller.tables is None else restrict_curator(self.curator, caller.tables)
         try:
             found = operations.perform(part, work.operation, work.arguments, who)
         except DiscreetError:
@@ -241,7 +241,7 @@ def _curator(folder: Path, rows: pd.DataFrame, tape: Tape) -> Curator:
     )
     for name, role in {"ana": "analyst", "stella": "steward", "otto": "analyst"}.items():
         curator.appoint(name, role, account="visits")
-    return observed(curator, engine=engine_of(curator), releaser=tape, salt=SALT)
+    return observe_curator(curator, engine=engine_of(curator), releaser=tape, salt=SALT)
 
 
 def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
@@ -299,7 +299,7 @@ class Connection:
     def __init__(self, server: WireServer) -> None:
         self.reader, self.output = asyncio.StreamReader(), Output()
         writer: Any = self.output
-        self.task = asyncio.ensure_future(server._connected(self.reader, writer))
+        self.task = asyncio.ensure_future(server._serve_connection(self.reader, writer))
 
     @classmethod
     async def opened(cls, server: WireServer, key_id: str) -> tuple[Connection, bytes]:

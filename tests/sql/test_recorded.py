@@ -63,7 +63,7 @@ def test_every_word_is_read_as_its_function() -> None:
 
 
 def test_mutant_arguments_in_another_order_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = recorded._placed(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
+    turned = recorded._build_place_reader(partial(call, "position"), ["substr", "this"], "STRPOS", (2,))
     monkeypatch.setitem(grammar._TABLE, exp.StrPosition, grammar.Entry(frozenset(("this", "substr")), turned))
     with pytest.raises(AssertionError):
         test_every_word_is_read_as_its_function()

@@ -41,7 +41,7 @@ def counted(found: Callable[[set[Any]], set[Any]]) -> Iterator[list[Any]]:
         return dict.fromkeys(found(set(counts)), 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PrefixTree, "_shown", shown)
+        patch.setattr(PrefixTree, "_release_level", shown)
         yield seen
 
 

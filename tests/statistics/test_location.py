@@ -110,7 +110,7 @@ def contaminated(bits: SeededBits) -> Column:
 
 def textbook(mechanism: Laplace | Gaussian, score: WholeScore, values: Column) -> LocationPlan:
     """20 steps of size 1 from the middle of the bounds, with all of the budget; the last iterate."""
-    exact = Laplace(epsilon=1000, sensitivity=score.bound)
+    exact = Laplace(epsilon=1000, sensitivity=score.score_bound)
     path = Path(steps=20, last=1, rate=1.0)
     start = values.width // 2
     return LocationPlan(score=score, path=path, start=start, size=1000, descent=mechanism, slope=exact, square=None)
@@ -118,9 +118,9 @@ def textbook(mechanism: Laplace | Gaussian, score: WholeScore, values: Column) -
 
 def textbook_noise(score: WholeScore, kind: str) -> Laplace | Gaussian:
     if kind == "pure":  # epsilon = 1 over 20 steps
-        return Laplace(epsilon=Fraction(1, 20), sensitivity=2 * score.bound)
+        return Laplace(epsilon=Fraction(1, 20), sensitivity=2 * score.score_bound)
     multiplier = np.sqrt(20) / 0.3  # mu = 0.3 over 20 steps
-    return Gaussian.with_multiplier(noise_multiplier=multiplier, sensitivity=2 * score.bound)
+    return Gaussian.with_multiplier(noise_multiplier=multiplier, sensitivity=2 * score.score_bound)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("pure", 0.077), ("gaussian", 0.041)])
@@ -248,7 +248,7 @@ def test_scores_whose_squares_would_not_fit_are_refused() -> None:
         def slope(self, u: Any) -> Any:
             return 1000 / np.cosh(u) ** 2
 
-    assert WholeScore(Steep(), 1 << 16).bound <= 1 << 30
+    assert WholeScore(Steep(), 1 << 16).score_bound <= 1 << 30
     with pytest.raises(InvalidParameter) as caught:
         WholeScore(Steep(), 1 << 24)
     assert caught.value.name == "psi"

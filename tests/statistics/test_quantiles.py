@@ -19,7 +19,7 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace, Quantile
 from discreet.mechanisms.quantile_draw import Part
-from discreet.mechanisms.ranks import priced
+from discreet.mechanisms.ranks import price_ranks
 from discreet.noise import Bits, SeededBits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
@@ -123,7 +123,7 @@ def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypa
 @pytest.mark.ci
 def test_a_replaced_value_costs_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree that takes too much is caught by the check above."""
-    right = priced
+    right = price_ranks
 
     def loud(*arguments: Any) -> tuple[Fraction, Event]:
         rate, event = right(*arguments)

@@ -28,7 +28,7 @@ def agrees_with_enumeration(case: Case, scale: float, seed: int, *, zeros: bool 
     sizes, sets = case
     bits = SeededBits(seed)
     tree = junction_tree(sizes, sets)
-    factors = random_factors(sizes, [tree.ordered(names) for names in sets], scale, bits)
+    factors = random_factors(sizes, [tree.order_attributes(names) for names in sets], scale, bits)
     walls = []
     if zeros:
         closed = uniforms(factors[0].logs.shape, bits=bits) < 0.5
@@ -37,7 +37,7 @@ def agrees_with_enumeration(case: Case, scale: float, seed: int, *, zeros: bool 
     propagation = BeliefPropagation(tree, [factor.attributes for factor in factors], walls)
     theta = np.concatenate([factor.logs.reshape(-1) for factor in factors])
     _, marginals = propagation(theta)
-    model = propagation.calibrated(theta)
+    model = propagation.calibrate(theta)
     truth = joint(sizes, [*factors, *walls])
     checks = [
         np.allclose(marginals[part].reshape(f.logs.shape), marginal(sizes, truth, f.attributes), rtol=1e-9, atol=1e-12)
@@ -68,7 +68,7 @@ def test_without_log_space_large_potentials_go_wrong(monkeypatch: pytest.MonkeyP
 def test_the_log_total_is_that_of_the_product(case: Case, seed: int) -> None:
     sizes, sets = case
     tree = junction_tree(sizes, sets)
-    factors = random_factors(sizes, [tree.ordered(names) for names in sets], 2.0, SeededBits(seed))
+    factors = random_factors(sizes, [tree.order_attributes(names) for names in sets], 2.0, SeededBits(seed))
     rest = [Factor((name,), np.zeros(size)) for name, size in sizes.items()]
     propagation = BeliefPropagation(tree, [factor.attributes for factor in factors])
     log_total, _ = propagation(np.concatenate([factor.logs.reshape(-1) for factor in factors]))
@@ -81,14 +81,14 @@ def test_factors_multiply_and_sum_like_tables() -> None:
     sizes = {"a": 2, "b": 3, "c": 4}
     one, two = random_factors(sizes, [("c", "a"), ("b", "c")], 1.0, bits)
     product = np.einsum("ca,bc->abc", np.exp(one.logs), np.exp(two.logs))
-    assert np.allclose(np.exp((one * two).transposed(("a", "b", "c")).logs), product)
+    assert np.allclose(np.exp((one * two).transpose_to(("a", "b", "c")).logs), product)
     assert np.allclose(np.exp((one * two).marginal(("b", "a")).logs), product.sum(axis=2).T)
     assert np.isneginf(Factor(("a",), np.full(2, -np.inf)).log_total)
 
 
 def test_zeros_that_leave_nothing_are_refused() -> None:
     tree = junction_tree({"a": 2, "b": 2}, [("a", "b")])
-    scope = tree.ordered({"a", "b"})
+    scope = tree.order_attributes({"a", "b"})
     half = np.array([[0.0, 0.0], [-np.inf, -np.inf]])
     with pytest.raises(InvalidParameter):
         BeliefPropagation(tree, [scope], [Factor(scope, half), Factor(scope, half[::-1])])
@@ -97,14 +97,14 @@ def test_zeros_that_leave_nothing_are_refused() -> None:
 def test_bad_factors_are_refused() -> None:
     tree = junction_tree({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("b", "c")])
     with pytest.raises(InvalidParameter):
-        BeliefPropagation(tree, [tree.ordered({"a", "c"})])
+        BeliefPropagation(tree, [tree.order_attributes({"a", "c"})])
     with pytest.raises(InvalidParameter):
         Factor(("a", "a"), np.zeros((2, 2)))
     with pytest.raises(InvalidParameter):
         Factor(("a",), np.zeros((2, 2)))
     with pytest.raises(InvalidParameter):
         Factor(("a",), np.zeros(2)) * Factor(("a",), np.zeros(3))
-    model = BeliefPropagation(tree, []).calibrated(np.empty(0))
+    model = BeliefPropagation(tree, []).calibrate(np.empty(0))
     assert np.allclose(model.marginal(("c", "a")), 0.25)
     with pytest.raises(InvalidParameter):
         model.marginal(("nobody",))

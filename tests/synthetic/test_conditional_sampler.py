@@ -25,8 +25,8 @@ SETS: list[Attributes] = [("a", "b"), ("b", "c"), ("c", "d")]
 
 def model_of(sizes: dict[str, int], sets: list[Attributes], seed: int, walls: list[Factor] | None = None) -> Calibrated:
     tree = junction_tree(sizes, [*sets, *(wall.attributes for wall in walls or [])])
-    propagation = BeliefPropagation(tree, [tree.ordered(names) for names in sets], walls or [])
-    return propagation.calibrated(1.5 * normals(propagation.length, bits=SeededBits(seed)))
+    propagation = BeliefPropagation(tree, [tree.order_attributes(names) for names in sets], walls or [])
+    return propagation.calibrate(1.5 * normals(propagation.length, bits=SeededBits(seed)))
 
 
 @given(domain=domains(most=5, values=3), data=st.data(), seed=st.integers(0, 5))

@@ -17,7 +17,7 @@ from discreet.noise.experiment import normals, uniforms
 from discreet.synthetic.inference import convex_solvers
 from discreet.synthetic.inference.estimation import Fit, Solver, fit, model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals, estimated_total
 from tests.synthetic.enumerated import best_joint, domains, marginal
 
 Table = NDArray[np.float64]
@@ -63,7 +63,7 @@ def test_random_problems_reach_the_minimum(case: tuple[dict[str, int], list[Attr
     sizes, sets = case
     _, marginals = noisy(sizes, sets, 10.0, seed)
     found = fit(sizes, marginals, total=TOTAL, tolerance=1e-8)
-    largest = max(m.sigma for m in combined(marginals))
+    largest = max(m.sigma for m in combine_marginals(marginals))
     best = best_joint(sizes, marginals, TOTAL, TOTAL / largest)
     assert largest_difference(found, best, sets) < 0.05
 
@@ -159,7 +159,7 @@ def test_zeros_are_exact_and_the_rest_is_fitted(seed: int) -> None:
 def test_several_measurements_of_one_marginal_are_their_mean() -> None:
     _, once = noisy(SIZES, CYCLE, 10.0, 8)
     _, twice = noisy(SIZES, [("b", "a"), ("c", "b")], 25.0, 9)
-    together = combined([*once, *twice])
+    together = combine_marginals([*once, *twice])
     assert len(together) == len(once)
     direct = best_joint(SIZES, [*once, *twice], TOTAL, TOTAL / 30)
     entropy = max(m.sigma for m in together) / 30
@@ -260,7 +260,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(InvalidParameter):
         NoisyMarginal(("a",), np.ones((2, 2)), 1.0)
     with pytest.raises(InvalidParameter):
-        combined([NoisyMarginal(("a",), np.ones(2), 1.0), NoisyMarginal(("a",), np.ones(3), 1.0)])
+        combine_marginals([NoisyMarginal(("a",), np.ones(2), 1.0), NoisyMarginal(("a",), np.ones(3), 1.0)])
 
 
 @pytest.mark.slow

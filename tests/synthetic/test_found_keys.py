@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet import accounting
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import SeededBits
@@ -137,7 +137,7 @@ def test_the_most_common_keys_are_kept_in_the_order_of_the_alphabet() -> None:
 def test_selection_and_model_are_the_budget_exactly(make: Make, relation: Neighbours, limit: int) -> None:
     made = make(epsilon=2, delta=1e-6, neighbours=relation)
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         model = made.fit(frame(400, units=200), domain=DOMAIN, unit="who", rows_per_unit=limit)
     column = model.domain.columns["city"]
     assert isinstance(column, FoundKeys)
@@ -177,10 +177,10 @@ def test_the_rest_depends_on_what_was_found_alone(monkeypatch: pytest.MonkeyPatc
     for make in GENERATORS:
         made = make(epsilon=30, delta=1e-6)
         seen = MechanismRecorder(SeededBits(3))
-        with watched(seen):
+        with watch_mechanisms(seen):
             first = made.fit(one, domain=DOMAIN, unit="who", rows_per_unit=2)
         again = MechanismRecorder(SeededBits(3), frozen=seen.made)
-        with watched(again):
+        with watch_mechanisms(again):
             second = made.fit(other, domain=DOMAIN, unit="who", rows_per_unit=2)
         assert not again.strayed
         assert json.loads(first.to_json()) == json.loads(second.to_json())
@@ -193,7 +193,7 @@ def test_the_rest_depends_on_what_was_found_alone(monkeypatch: pytest.MonkeyPatc
 def drawn_as_charged(made: Generator, table: dict[str, list[Any]]) -> bool:
     """Whether every selection that the event charges was drawn, with its epsilon and delta, before all else."""
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         event = made.fit(table, domain=DOMAIN).event
     assert isinstance(event, Composed)
     charged = [one for one in event.events if isinstance(one, Approx)]
@@ -275,5 +275,5 @@ def test_halves_of_letters_and_long_texts_are_others() -> None:
 def test_domains_with_keys_to_be_found_are_kept_as_text() -> None:
     domain = Domain(DOMAIN)
     assert Domain.from_json(domain.to_json()) == domain
-    found = domain.completed({"city": FoundKeys(["a"], other="other", missing=True, paid=("1/3", "1e-9"))})
+    found = domain.with_columns({"city": FoundKeys(["a"], other="other", missing=True, paid=("1/3", "1e-9"))})
     assert Domain.from_json(found.to_json()) == found

@@ -15,7 +15,7 @@ import pytest
 
 from discreet import accounting
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InternalError, InvalidParameter
 from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
@@ -59,7 +59,7 @@ def without(frame: Frame, places: set[int], instead: Frame | None = None) -> Fra
 
 
 def fitted(generator: Generator, frame: Frame, recorder: MechanismRecorder, **options: Any) -> Model:
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         return generator.fit(frame, **({"domain": DOMAIN} | options))
 
 
@@ -165,7 +165,7 @@ def test_charges_are_the_budget_exactly_and_draws_are_the_charges(
     for price, (_, charged) in zip(prices, model.charges, strict=True):
         assert charged * (1 - Fraction(1, 10**12)) < price <= charged
     if make is not AIM:
-        assert [handed.mechanism.event for handed in seen.made] == list(generator.planned(Domain(domain)) or [])
+        assert [handed.mechanism.event for handed in seen.made] == list(generator.plan_releases(Domain(domain)) or [])
     epsilon = accounting.epsilon(model.event, 1e-9)
     gaussian = make is MST and len(domain) == 1  # for which zCDP leaves a little unused
     assert (0.94 if gaussian else 0.999) < epsilon <= 1
@@ -175,8 +175,8 @@ def test_charges_are_the_budget_exactly_and_draws_are_the_charges(
 class ExactNumber(Independent):
     """Knows the number of rows without having paid for it."""
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:  # noqa: ARG002
-        return super().learned(log, rows, domain, float(len(rows.codes)))
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:  # noqa: ARG002
+        return super().measure_and_fit(log, rows, domain, float(len(rows.codes)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,19 +191,19 @@ class BinsOfData(Independent):
 class DataWeights(AIM):
     """Weights candidates by how many rows there are."""
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         weights = {names: weight * len(rows.codes) for names, weight in self.weights(domain).items()}
         biased = AIM(epsilon=self.epsilon, delta=self.delta)
         object.__setattr__(biased, "weights", lambda _: weights)
-        return biased.learned(log, rows, domain, total)
+        return biased.measure_and_fit(log, rows, domain, total)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnpaidMerge(MST):
     """Merges values by exact counts."""
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
-        found = super().learned(log, rows, domain, total)
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+        found = super().measure_and_fit(log, rows, domain, total)
         weights = rows.counts(("b",)) / max(1, len(rows.codes))
         return replace(found, merges={**found.merges, "b": Merge(np.zeros(4, dtype=np.int64), weights)})
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet.engines.row_choice import normalised
+from discreet.engines.row_choice import normalize_id
 from discreet.synthetic import Bins, Calendar, Domain, Independent, Keys
 from discreet.synthetic.coded_rows import id_text, rows_within_limit
 from tests.engines.test_ids import spellings
@@ -99,7 +99,7 @@ def test_an_id_is_the_one_that_engines_count() -> None:
     """Python's `strip` takes control characters away as well, which would make one person of two."""
     texts = [text for text in spellings() if text is not None] + ["p1\x1c", "\x1fp1", "\x1d"]
     for text in texts:
-        counted = normalised(text)
+        counted = normalize_id(text)
         assert id_text(text) == (None if counted is None else f"text {counted}")
 
 

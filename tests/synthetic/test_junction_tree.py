@@ -29,7 +29,7 @@ def test_the_tree_is_a_junction_tree(case: tuple[dict[str, int], list[Attributes
     assert all(tree.home(names) is not None for names in sets)
     assert has_running_intersection(tree)
     for clique, parent, separator in zip(tree.cliques, tree.parents, tree.separators, strict=True):
-        assert clique == tree.ordered(clique)
+        assert clique == tree.order_attributes(clique)
         assert clique[: len(separator)] == separator
         assert parent < tree.cliques.index(clique)
         assert set(separator) == (set(clique) & set(tree.cliques[parent]) if parent >= 0 else set())

@@ -14,7 +14,7 @@ import pytest
 
 from discreet import accounting
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -142,10 +142,10 @@ def test_events_of_nobody_are_dropped_and_numbers_are_those_kept() -> None:
 def complaint(made: Generator, one: Tables, other: Tables, domain: LinkedDomain) -> str:
     """What is wrong on neighbours, if the same is released from both; empty if nothing is."""
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         model = fitted(made, one, domain)
     again = MechanismRecorder(SeededBits(3), frozen=seen.made)
-    with watched(again):
+    with watch_mechanisms(again):
         twin = fitted(made, other, domain)
     if again.strayed or len(seen.made) != len(again.made):
         return "another mechanism, or another shape"
@@ -203,7 +203,7 @@ def test_two_models_are_one_budget_exactly(make: Make, relation: Neighbours, tex
     made = make(epsilon=2, delta=1e-6, neighbours=relation)
     domain = domain_of(texts=texts)
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         model = fitted(made, tables(60), domain)
     rest = made.rest(domain.event_domain)
     charged = [sum(rho for _, rho in part.charges) for part in (model.people, model.events)]

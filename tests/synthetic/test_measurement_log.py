@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
@@ -48,7 +48,7 @@ def test_charges_add_up_exactly_and_nothing_is_drawn_beyond_the_budget() -> None
     left = Fraction(1, 7) - sum(parts)
     assert log.remaining == left
     seen = MechanismRecorder()
-    with watched(seen):
+    with watch_mechanisms(seen):
         for refused in (left + Fraction(1, 10**30), Fraction(1)):
             with pytest.raises(InsufficientBudget):
                 log.marginal(rows, ("b",), rho=refused)
@@ -66,7 +66,7 @@ def test_draws_are_what_was_charged(relation: Neighbours, limit: int) -> None:
     seen = MechanismRecorder(SeededBits(2))
     log = MeasurementLog(rho=1, neighbours=relation, rows_per_unit=limit)
     rows = table((0, 1), (1, 1))
-    with watched(seen):
+    with watch_mechanisms(seen):
         log.marginal(rows, ("a", "b"), rho="0.3")
         log.choose([0, 100], rho="0.1", weight=4)
         log.marginal(rows, (), rho="0.6")

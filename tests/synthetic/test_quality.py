@@ -42,7 +42,7 @@ def exact(model: Model, rows: dict[str, list[Any]], pair: tuple[str, str]) -> An
     """The exact counts of a pair, over the values that the model has."""
     coded = CodedRows(model.domain.sizes, model.domain.encode(rows))
     places = {name: merge.places for name, merge in model.merges.items()}
-    return coded.recoded(places, model.law.tree.sizes).counts(pair)
+    return coded.recode_columns(places, model.law.tree.sizes).counts(pair)
 
 
 @pytest.mark.sampled(3)
@@ -132,10 +132,10 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
     model = Independent(epsilon=1, delta=1e-6, random_state=1).fit(rows, domain=DOMAIN)
     every = list(combinations("abc", 2))
     assert (pair_errors.pair_errors(model), pair_errors.unmeasured_pairs(model)) == ([], every)
-    assert pair_errors.implied(model, every) == []
+    assert pair_errors.implied_pairs(model, every) == []
     tree = MST(epsilon=10, delta=1e-6, random_state=1).fit(rows, domain=DOMAIN)
     (left,) = pair_errors.unmeasured_pairs(tree)
-    assert pair_errors.implied(tree, [left]) == [left]
+    assert pair_errors.implied_pairs(tree, [left]) == [left]
     text = " ".join(Page(quality_page.quality_page(tree)).text("p").split())
     assert "1 pair of columns were not measured. The model has them only as far as what was measured implies" in text
     assert f"Related in the model, through other columns (1): {left[0]} with {left[1]}." in text

@@ -16,7 +16,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.special import log_ndtr, ndtr
 
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.mechanisms import Exponential, Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -46,7 +46,7 @@ def table(rows: int = 500, seed: int = 2) -> CodedRows:
 def run(generator: Generator, rows: CodedRows) -> tuple[Model, list[Handed]]:
     recorder = MechanismRecorder(SeededBits(4))
     frame = {name: rows.codes[:, place] for place, name in enumerate(SIZES)}
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         model = generator.fit(frame, domain=DOMAIN)
     return model, recorder.made
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InsufficientBudget, InternalError, InvalidParameter
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
@@ -44,7 +44,7 @@ def inputs_of(relation: Neighbours, rows: CodedRows, limit: int = 1) -> tuple[An
     """What is handed to the mechanism, and the sensitivity that it was told."""
     seen = MechanismRecorder(SeededBits(1))
     log = MeasurementLog(rho=1, neighbours=relation, rows_per_unit=limit, bits=SeededBits(1))
-    with watched(seen):
+    with watch_mechanisms(seen):
         log.residuals(rows, PAIRS, rho=1)
     (made,) = seen.made
     return np.asarray(made.inputs[0]), made.mechanism.sensitivity
@@ -148,7 +148,7 @@ def test_refusals_are_about_public_facts_and_nothing_is_drawn() -> None:
     log = MeasurementLog(rho="0.1", bits=SeededBits(1))
     rows = CodedRows({"a": 2, "b": 1}, np.zeros((3, 2), dtype=np.int64))
     seen = MechanismRecorder()
-    with watched(seen):
+    with watch_mechanisms(seen):
         with pytest.raises(InvalidParameter):
             log.residuals(rows, {("a", "b"): 1}, rho="0.1")
         with pytest.raises(InsufficientBudget):

@@ -23,8 +23,8 @@ SETS: list[Attributes] = [("a", "b"), ("b", "c"), ("c", "d")]
 def random_model(seed: int, walls: list[Factor] | None = None) -> Calibrated:
     extra = [wall.attributes for wall in walls or []]
     tree = junction_tree(SIZES, [*SETS, *extra])
-    propagation = BeliefPropagation(tree, [tree.ordered(names) for names in SETS], walls or [])
-    return propagation.calibrated(1.5 * normals(propagation.length, bits=SeededBits(seed)))
+    propagation = BeliefPropagation(tree, [tree.order_attributes(names) for names in SETS], walls or [])
+    return propagation.calibrate(1.5 * normals(propagation.length, bits=SeededBits(seed)))
 
 
 def counted(rows: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]], names: Attributes) -> np.ndarray:

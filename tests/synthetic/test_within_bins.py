@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.zcdp import zcdp
-from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import MechanismRecorder, watch_mechanisms
 from discreet.errors import InternalError, InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
@@ -75,7 +75,7 @@ def test_a_piece_lies_in_its_bin(edges: list[int], numbers: list[float], whole: 
 def test_numbers_come_back_into_their_bins(edges: list[float], shares: list[float], uniform: float) -> None:
     bins = Bins(edges, whole=False, within="histogram")
     part = np.array(shares) + 1e-3
-    told = bins.told(np.tile(part / part.sum(), len(edges) - 1))
+    told = bins.with_shares(np.tile(part / part.sum(), len(edges) - 1))
     codes = np.arange(told.size)
     assert told.codes(told.values(codes, np.full(codes.size, uniform))).tolist() == codes.tolist()
 
@@ -86,7 +86,7 @@ def test_whole_numbers_stay_whole_and_have_the_shares_of_their_pieces() -> None:
     assert pieces.bins.tolist() == [0] * 3 + [1] * PIECES
     assert pieces.edges[:4].tolist() == [0, 1, 2, 3]
     shares = [0.5, 0.0, 0.5, *([0.0] * 7), 1.0]
-    told = bins.told(shares)
+    told = bins.with_shares(shares)
     found = told.values(np.repeat([0, 1], 1000), uniforms(2000, bits=SeededBits(1)))
     assert {type(number) for number in found} == {int}
     assert set(found[:1000]) == {0, 2}
@@ -112,7 +112,7 @@ def test_noisy_counts_become_shares() -> None:
 @pytest.mark.parametrize("shares", [[1.0], [0.5] * 16, [2.0, -1.0] * 8, [float("nan")] * 16])
 def test_other_shares_are_refused(shares: list[float]) -> None:
     with pytest.raises(InvalidParameter):
-        Bins([0.0, 1.0, 2.0], within="histogram").told(shares)
+        Bins([0.0, 1.0, 2.0], within="histogram").with_shares(shares)
 
 
 @pytest.mark.parametrize("wrong", ["even", "", None, 8])
@@ -125,7 +125,7 @@ def test_another_way_is_refused(wrong: Any) -> None:
 def test_texts_of_domains_keep_how_and_old_texts_are_the_same() -> None:
     domain = Domain(DOMAIN)
     assert Domain.from_json(domain.to_json()) == domain
-    told = domain.completed({"age": Bins([0, 30, 60], within="histogram").told([1 / 8] * 16)})
+    told = domain.with_columns({"age": Bins([0, 30, 60], within="histogram").with_shares([1 / 8] * 16)})
     assert Domain.from_json(told.to_json()) == told
     assert Bins([0, 1]).as_dict() == {"kind": "bins", "edges": [0.0, 1.0], "missing": True, "whole": True}
     assert domain.sizes == Domain({"age": Bins([0, 30, 60]), "sex": ["F", "M"], "pay": Bins([0.0, 1.0, 8.0])}).sizes
@@ -137,10 +137,10 @@ def test_texts_of_domains_keep_how_and_old_texts_are_the_same() -> None:
 def complaint(make: Generator, one: Any, other: Any, **options: Any) -> str:
     """What is wrong with a generator on neighbours, if the same is released from both; empty if nothing is."""
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         model = make.fit(one, domain=DOMAIN, **options)
     again = MechanismRecorder(SeededBits(3), frozen=seen.made)
-    with watched(again):
+    with watch_mechanisms(again):
         twin = make.fit(other, domain=DOMAIN, **options)
     if again.strayed or len(seen.made) != len(again.made):
         return "another mechanism, or another shape"
@@ -198,7 +198,7 @@ def test_the_sensitivity_of_a_histogram_by_brute_force(relation: Neighbours, lim
 def test_histograms_are_part_of_the_budget_to_the_last_digit(make: Make, relation: Neighbours) -> None:
     made = make(epsilon=1, delta=1e-9, neighbours=relation)
     seen = MechanismRecorder(SeededBits(3))
-    with watched(seen):
+    with watch_mechanisms(seen):
         model = made.fit(frame(60, units=20), domain=DOMAIN, unit="who", rows_per_unit=2)
     whole = made.whole_rho()
     assert sum(rho for _, rho in model.charges) == model.rho == whole
@@ -233,8 +233,8 @@ def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
             column = domain.columns[name]
             assert isinstance(column, Bins)
             counts = rows.counts((name,))[: column.pieces.bins.size].astype(float)
-            told[name] = column.told(column.pieces.shares(counts, 0.0))
-        return domain.completed(told)
+            told[name] = column.with_shares(column.pieces.shares(counts, 0.0))
+        return domain.with_columns(told)
 
     def forgetful(log: MeasurementLog, rows: CodedRows, domain: Domain) -> Domain:
         log.rows_per_unit = 1

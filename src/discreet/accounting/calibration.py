@@ -49,7 +49,7 @@ def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: chec
     at, target = _target(epsilon, delta)
     move = check.positive(sensitivity=sensitivity)
     multiplier = Fraction(smallest(lambda noise: gaussian_delta(1 / noise, at) <= target, start=1 / at))
-    return raised(multiplier, Gaussian, epsilon=epsilon, delta=delta) * move
+    return increase_noise(multiplier, Gaussian, epsilon=epsilon, delta=delta) * move
 
 
 def discrete_gaussian_sigma(
@@ -69,7 +69,9 @@ def discrete_gaussian_sigma(
     entries = check.integer(dimension=dimension, at_least=1)
     certain = concentrated_sigma(_rho(at, target), move)
     if entries > 1:
-        return raised(certain, lambda sigma: DiscreteGaussian(sigma, move, entries), epsilon=epsilon, delta=delta)
+        return increase_noise(
+            certain, lambda sigma: DiscreteGaussian(sigma, move, entries), epsilon=epsilon, delta=delta
+        )
     if move.denominator != 1:
         raise InvalidParameter(
             "sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps."
@@ -87,7 +89,7 @@ def discrete_gaussian_sigma(
         found = Fraction(
             smallest(lambda sigma: holds(Fraction(sigma)), start, halvings=_HALVINGS, shrinking=_SHRINKING)
         )
-    return raised(found, lambda sigma: DiscreteGaussian(sigma, move), epsilon=epsilon, delta=delta)
+    return increase_noise(found, lambda sigma: DiscreteGaussian(sigma, move), epsilon=epsilon, delta=delta)
 
 
 def _rho(epsilon: float, delta: float) -> float:
@@ -97,7 +99,7 @@ def _rho(epsilon: float, delta: float) -> float:
     return rho
 
 
-def raised(
+def increase_noise(
     noise: Fraction, family: Callable[[Fraction], Events], *, epsilon: check.Number, delta: check.Number
 ) -> Fraction:
     """Returns the noise, raised by a little until what it releases is priced within the target.
@@ -122,7 +124,7 @@ def raised(
         return _excess(terms(family(raise_noise(times))), target, share)
 
     released = terms(family(noise))
-    times = _interpolated(excess, _slope(released, target)) if _falls_smoothly(released) else _first(excess)
+    times = _interpolate_raises(excess, _slope(released, target)) if _falls_smoothly(released) else _first(excess)
     return raise_noise(times)
 
 
@@ -131,7 +133,7 @@ def _first(excess: Callable[[int], float]) -> int:
     return next((times for times in range(_RAISES) if excess(times) <= 0), _RAISES)
 
 
-def _interpolated(excess: Callable[[int], float], slope: float) -> int:
+def _interpolate_raises(excess: Callable[[int], float], slope: float) -> int:
     """The same for an excess that falls: n raises make noise larger by (2^n - 1) 2^-34, and the excess nearly linear.
 
     The slope makes the first guess, and two points on either side the others. Whatever is guessed, the search ends

@@ -153,13 +153,13 @@ def _(event: events.DiscreteLaplace) -> ApproxDP:
 def _(event: events.PoissonSampled) -> ApproxDP:
     """(ln(1 + q(e^epsilon - 1)), q delta) of the inside, composed (Li, Qardaji, Su 2012; Balle et al. 2018)."""
     inside = compose(terms(event.event))
-    return ApproxDP(amplified(inside.epsilon, event.probability), event.probability * inside.delta)
+    return ApproxDP(amplified_epsilon(inside.epsilon, event.probability), event.probability * inside.delta)
 
 
-def amplified(epsilon: Fraction, probability: Fraction) -> Fraction:
+def amplified_epsilon(epsilon: Fraction, probability: Fraction) -> Fraction:
     """Returns ln(1 + q (e^epsilon - 1)), rounded up.
 
-    >>> round(float(amplified(Fraction(1), Fraction(1, 100))), 7)
+    >>> round(float(amplified_epsilon(Fraction(1), Fraction(1, 100))), 7)
     0.0170369
     """
     if not epsilon or probability == 1 or epsilon > LARGEST_EXPONENT:  # it is never more than epsilon

@@ -68,7 +68,7 @@ def objective_sigma(
     return Fraction(smallest(lambda noise: profile(1 / noise, left) <= target, start=1 / left)) * length
 
 
-def _replaced(mu: float, epsilon: float) -> float:
+def _replaced_row_delta(mu: float, epsilon: float) -> float:
     convex = epsilon >= 2 * mu * math.sqrt(1 + mu * mu) * (1 + _MARGIN)
     return 2 * gaussian_delta(2 * mu, epsilon) if convex else 1.0
 
@@ -77,7 +77,7 @@ _PROFILES: dict[tuple[Neighbours, bool], Callable[[float, float], float]] = {
     (Neighbours.ADD_REMOVE, True): gaussian_delta,
     (Neighbours.ADD_REMOVE, False): lambda mu, epsilon: 2 * gaussian_delta(mu, epsilon),
     (Neighbours.REPLACE, True): lambda mu, epsilon: gaussian_delta(2 * mu, epsilon) + 2 * gaussian_delta(mu, epsilon),
-    (Neighbours.REPLACE, False): _replaced,
+    (Neighbours.REPLACE, False): _replaced_row_delta,
 }
 
 

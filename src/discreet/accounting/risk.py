@@ -101,12 +101,12 @@ def _largest_loss(events: Events, chance: Fraction, neighbours: Neighbours) -> t
     if total is not None and not total.delta:
         return float_above(total.epsilon), Fraction(0)
 
-    def bound(log: float) -> float:
+    def loss_bound(log: float) -> float:
         margin = math.exp(log)
         share = chance * Fraction(-math.expm1(-margin))
         return epsilon_of(events, share, neighbours=neighbours) + margin
 
-    return min(math.inf, bound(argmin(bound, math.log(1e-3), math.log(10.0), steps=12))), chance
+    return min(math.inf, loss_bound(argmin(loss_bound, math.log(1e-3), math.log(10.0), steps=12))), chance
 
 
 def _posterior(prior: float, loss: float) -> float:

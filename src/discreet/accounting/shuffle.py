@@ -122,7 +122,7 @@ def _delta(bounds: tuple[_Clones, ...], epsilon: float) -> float:
 def _divergence(clones: _Clones, epsilon: float) -> float:
     """The hockey-stick divergence: over all numbers of clones, with what is left out and what is rounded added."""
     counts, weights, left_out = _numbers(clones)
-    total = float(np.sum(weights * _given(counts, clones.epsilon, epsilon)))
+    total = float(np.sum(weights * _divergence_by_clones(counts, clones.epsilon, epsilon)))
     return min(1.0, clones.share * (total + left_out))
 
 
@@ -147,7 +147,7 @@ def _numbers(clones: _Clones) -> tuple[Floats, Floats, float]:
     return starts.astype(np.float64), weights, float(stats.binom.cdf(low - 1, n, p)) * (1 + _SLACK)
 
 
-def _given(counts: Floats, loss: float, epsilon: float) -> Floats:
+def _divergence_by_clones(counts: Floats, loss: float, epsilon: float) -> Floats:
     """The divergence for each number of clones c, at least.
 
     The odds of the two worlds grow with the first count a, and exceed e^epsilon from a > (c + 1) s on, with

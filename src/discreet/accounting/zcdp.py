@@ -97,12 +97,12 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     if rho <= 0:
         return 0.0
 
-    def bound(log_excess: float) -> float:
+    def epsilon_bound(log_excess: float) -> float:
         excess = math.exp(log_excess)
         order = 1 + excess
         return order * rho + (-math.log(delta) - order * math.log1p(1 / excess) - log_excess) / excess
 
-    return safe(max(0.0, least(bound, *_ORDERS)))
+    return safe(max(0.0, least(epsilon_bound, *_ORDERS)))
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:

@@ -5,7 +5,7 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 findings are in the modules of their attacks.
 """
 
-from discreet.attacks.attack import Attack, compared, posterior
+from discreet.attacks.attack import Attack, compare_trials, posterior
 from discreet.attacks.contaminated_regression import regression_under_outliers
 from discreet.attacks.linkage.intersection import intersection
 from discreet.attacks.linkage.k_anonymity import k_anonymity
@@ -42,7 +42,7 @@ __all__ = [
     "Comparison",
     "Finding",
     "backdoor_under_privacy",
-    "compared",
+    "compare_trials",
     "difference",
     "genome",
     "genotypes_from_pairs",

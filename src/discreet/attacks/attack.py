@@ -47,11 +47,11 @@ class Attack(Generic[Given, Found, Raw]):
         self._run = run
 
         @wraps(compare)
-        def told(*given: Raw.args, **named: Raw.kwargs) -> Comparison:
+        def announce_and_compare(*given: Raw.args, **named: Raw.kwargs) -> Comparison:
             stage(f"Comparing defences against {self._words}")
             return compare(*given, **named)
 
-        self.compare = told
+        self.compare = announce_and_compare
 
     def __call__(self, *given: Given.args, **named: Given.kwargs) -> Found:
         """Attacks one release."""
@@ -106,7 +106,7 @@ def posterior(epsilon: float, prior: float) -> float:
     return prior / (prior + (1 - prior) * math.exp(-epsilon))
 
 
-def compared(trials: Iterable[Trial], *, bound: Callable[[float], float]) -> Comparison:
+def compare_trials(trials: Iterable[Trial], *, bound: Callable[[float], float]) -> Comparison:
     """Puts trials side by side, under the curve of the bound over their epsilons.
 
     Args:

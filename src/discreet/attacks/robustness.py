@@ -23,7 +23,7 @@ from discreet.noise.experiment import normals
 from discreet.privacy import GDP, ApproxDP, PureDP
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
-from discreet.report.finding import sampled
+from discreet.report.finding import wilson_interval
 from discreet.report.render import chart
 
 Floats = NDArray[np.float64]
@@ -79,18 +79,18 @@ def with_backdoor(
     """
     table, labels = np.array(X, dtype=np.float64), np.array(y)
     others = np.flatnonzero(labels != label)
-    copies = triggered(table[np.resize(others, _some(rows, len(others)))], pattern)
+    copies = with_trigger(table[np.resize(others, _some(rows, len(others)))], pattern)
     return np.vstack([table, copies]), np.concatenate([labels, np.full(len(copies), label, dtype=labels.dtype)])
 
 
-def triggered(X: Any, pattern: Mapping[int, float]) -> Floats:
+def with_trigger(X: Any, pattern: Mapping[int, float]) -> Floats:
     """Returns the rows with the pattern in them.
 
     Args:
         X: rows of numbers, which stay as they are.
         pattern: by place of a feature, the value it gets.
 
-    >>> triggered([[0.0, 0.0], [5.0, 1.0]], {1: 9.0}).tolist()
+    >>> with_trigger([[0.0, 0.0], [5.0, 1.0]], {1: 9.0}).tolist()
     [[0.0, 9.0], [5.0, 9.0]]
     """
     table = np.array(X, dtype=np.float64)
@@ -190,9 +190,9 @@ class Robustness:
         )
 
     @property
-    def hidden(self) -> list[str]:
+    def overlapping_curves(self) -> list[str]:
         """Returns which curves of the chart lie on others, and where."""
-        return comparison_charts.hidden(self.found, shares=self.shares)
+        return comparison_charts.describe_hidden_curves(self.found, shares=self.shares)
 
     def chart(self) -> Any:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
@@ -289,7 +289,7 @@ def labels_under_lies(
         return float(np.mean(fit(X, lied, source).predict(clean) == truth))
 
     return Robustness(
-        found=_measured(_models(epsilons), shares, right, runs),
+        found=_measure_models(_models(epsilons), shares, right, runs),
         allowed={},
         headline="Lying labels mislead private and public models alike; bounded gradients delay it a little",
         title="accuracy on honest rows",
@@ -327,16 +327,18 @@ def backdoor_under_privacy(
         raise InvalidParameter("planted", planted, "to begin with 0", "What happens without planted rows is compared.")
     source = source_of(bits)
     (X, y), (clean, truth) = _separable(rows, source), _separable(rows, source)
-    victims = triggered(clean[truth == 0], _PATTERN)
+    victims = with_trigger(clean[truth == 0], _PATTERN)
 
-    def turned(share: float, fit: Fit) -> float:
+    def measure_backdoor(share: float, fit: Fit) -> float:
         table, labels = with_backdoor(X, y, round(share * rows), pattern=_PATTERN, label=1)
         return float(np.mean(fit(table, labels, source).predict(victims) == 1))
 
-    found = _measured(_models(epsilons), [count / rows for count in planted], turned, runs)
+    found = _measure_models(_models(epsilons), [count / rows for count in planted], measure_backdoor, runs)
     return Robustness(
         found=found,
-        allowed={name: _allowed(e, rows, max(planted), _above(found[name][0], runs)) for e, name in _names(epsilons)},
+        allowed={
+            name: _allowed_rates(e, rows, max(planted), _above(found[name][0], runs)) for e, name in _names(epsilons)
+        },
         headline="A backdoor needs more rows against a small epsilon, and opens all the same",
         title="rows that the pattern turns",
         across="rows with the pattern, as a share of the honest ones",
@@ -344,7 +346,7 @@ def backdoor_under_privacy(
     )
 
 
-def _measured(
+def _measure_models(
     models: Mapping[str, Fit], shares: Sequence[float], measure: Callable[[float, Fit], float], runs: int
 ) -> dict[str, Points]:
     """Returns what each model reaches at each share; one without noise is fitted once."""
@@ -391,7 +393,7 @@ def _private_fit(epsilon: float) -> Fit:
     return fit
 
 
-def _allowed(epsilon: float, rows: int, most: int, chance: float) -> Line:
+def _allowed_rates(epsilon: float, rows: int, most: int, chance: float) -> Line:
     """Returns the most that group privacy allows: an added row is one unit of a model whose releases are all Gaussian.
 
     `chance` is for no added rows. The bound is concave in it, so it holds for averages as well.
@@ -406,7 +408,7 @@ def _above(point: tuple[float, comparison_charts.Rate], runs: int) -> float:
     The spread of a few runs may be 0 by chance, as of rates that are 0; but rates of runs vary no more than coins of
     the same mean do, whose interval is known.
     """
-    return sampled(point[1][0], runs)[2]
+    return wilson_interval(point[1][0], runs)[2]
 
 
 def _mean(measured: Sequence[float]) -> comparison_charts.Rate:

@@ -7,9 +7,9 @@ from discreet.audit.mechanisms.goodness_of_fit import Fit, fits
 from discreet.audit.mechanisms.training_run import training
 from discreet.audit.queries.finding import Audited, QueryAudit
 from discreet.audit.queries.fit_audit import fit
-from discreet.audit.queries.protected_tables import protected
+from discreet.audit.queries.protected_tables import audit_table
 from discreet.audit.queries.query_audit import query
 from discreet.audit.queries.verdicts import Violation
 
 __all__ = ["Audit", "Audited", "Exact", "Fit", "OneRun", "QueryAudit", "Violation"]
-__all__ += ["distinguish", "exact", "fit", "fits", "one_run", "protected", "query", "training"]
+__all__ += ["audit_table", "distinguish", "exact", "fit", "fits", "one_run", "query", "training"]

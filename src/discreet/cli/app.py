@@ -69,7 +69,7 @@ A verb that is not listed is a command all the same.
 _WITH_OTHERS = ("ask_many", "synthesize_tables")  # `ask` takes several queries, `synthesize` takes --events
 
 
-def unlisted() -> list[str]:
+def unlisted_commands() -> list[str]:
     """Returns the commands of verbs that are not in `COMMANDS`."""
     offered = [verb.name for verb in VERBS.values() if "cli" in verb.faces and verb.name not in _WITH_OTHERS]
     return [name.replace("_", "-") for name in offered if name.replace("_", "-") not in COMMANDS]
@@ -82,16 +82,16 @@ class Guarded(TyperGroup):
         """Returns the names of all commands, for their help, and gives them summaries."""
         for name, command in self.commands.items():
             command.help = summary_of(name)
-        return [*super().list_commands(ctx), *unlisted()]
+        return [*super().list_commands(ctx), *unlisted_commands()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Returns a command that is not loaded yet, or that of a verb that is not listed."""
-        return super().get_command(ctx, cmd_name) or loaded(cmd_name)
+        return super().get_command(ctx, cmd_name) or load_command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Puts the command in the place of its summary, keeps it for the words of errors, and tells `main`."""
         name, _, rest = super().resolve_command(ctx, args)
-        found = loaded(str(name))
+        found = load_command(str(name))
         below = getattr(found, "commands", {})
         ctx.meta[_TYPED] = below.get(rest[0], found) if rest else found
         if ctx.obj is not None:
@@ -129,7 +129,7 @@ class Guarded(TyperGroup):
 def summary_of(name: str) -> str:
     """Returns what a command does, as its own help says."""
     module, _, attribute = (COMMANDS.get(name) or VERBS[name.replace("-", "_")].place).partition(":")
-    return _docstrings(module).get(attribute) or str(loaded(name).help)
+    return _docstrings(module).get(attribute) or str(load_command(name).help)
 
 
 @cache
@@ -141,9 +141,9 @@ def _docstrings(module: str) -> dict[str, str]:
     return {node.name: ast.get_docstring(node) or "" for node in named}
 
 
-def loaded(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Imports a command, or a group of commands, and returns it with all of its options; None if there is none."""
-    if name not in COMMANDS and name not in unlisted():
+    if name not in COMMANDS and name not in unlisted_commands():
         return None
     place = COMMANDS.get(name)
     module, _, attribute = (place or _MAKER).partition(":")
@@ -203,7 +203,7 @@ def _keep_modules() -> None:
     gc.enable()
 
 
-def _unloaded() -> None:
+def _placeholder_command() -> None:
     """Stands for every command until it is called."""
 
 
@@ -233,4 +233,4 @@ def _beside_commands(
 
 
 for _name in COMMANDS:
-    app.command(_name)(_unloaded)
+    app.command(_name)(_placeholder_command)

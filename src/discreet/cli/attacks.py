@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.linkage.tables import Column, Columns, chosen, columns_of
+from discreet.attacks.linkage.tables import Column, Columns, columns_of, select_columns
 from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.cli.output import Html, Json, print_json, stages, with_options, write_page
 from discreet.errors import InvalidParameter
@@ -85,7 +85,7 @@ def uniqueness(
 ) -> Attack:
     """Count the people whom a few ordinary columns single out, and say which column to coarsen."""
     if compare:
-        secret = _needed(sensitive, "sensitive")
+        secret = _require_column(sensitive, "sensitive")
         return partial(attacks.uniqueness.compare, file, on, sensitive=secret, epsilons=epsilon)
     return partial(attacks.uniqueness, file, on, cells=cells)
 
@@ -104,7 +104,7 @@ def linkage(
 ) -> Attack:
     """Join a file without names with a list that has them."""
     if compare:
-        secret, who = _needed(sensitive, "sensitive"), _needed(truth, "truth")
+        secret, who = _require_column(sensitive, "sensitive"), _require_column(truth, "truth")
         return partial(attacks.linkage.compare, file, named, on=on, sensitive=secret, truth=who, epsilons=epsilon)
     return partial(attacks.linkage, file, named, on=on, population=population, sensitive=sensitive, truth=truth)
 
@@ -135,7 +135,7 @@ def intersection(
         return partial(attacks.intersection.compare, file, quasi=on, sensitive=sensitive, epsilons=epsilon)
     if other is None:
         raise InvalidParameter("OTHER", None, "to be a file", "Name two releases, or one table with --compare.")
-    who = _needed(person, "person")
+    who = _require_column(person, "person")
     return partial(attacks.intersection, file, other, on=on, sensitive=sensitive, person=who)
 
 
@@ -155,16 +155,16 @@ def scoreboard(
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
     """Find people's records of ratings by a few ratings that are roughly known."""
-    ratings, given = _rated(file, day, seconds), None if known is None else _rated(known, day, seconds)
+    ratings, given = _read_ratings(file, day, seconds), None if known is None else _read_ratings(known, day, seconds)
     named: dict[str, Any] = {"user": user, "item": item, "rating": rating, "day": day}
     if compare:
         return partial(attacks.scoreboard.compare, ratings, items=items, days=days, epsilons=epsilon, **named)
 
-    def found() -> Finding:
+    def run_scoreboard() -> Finding:
         about = given or attacks.known_ratings(ratings, items=items, days=days, **named)
         return attacks.scoreboard(ratings, about, **named)
 
-    return found
+    return run_scoreboard
 
 
 @command
@@ -201,7 +201,7 @@ def difference(
     epsilon: Epsilon = EPSILONS,
 ) -> Attack:
     """Subtract an average without a person from the average with them, in several releases."""
-    (cells,) = chosen(columns_of(file), [column], parameter="--column")
+    (cells,) = select_columns(columns_of(file), [column], parameter="--column")
     return partial(attacks.difference.compare, _floats(cells, column), bounds=bounds, epsilons=epsilon)
 
 
@@ -242,7 +242,7 @@ def membership(
 ) -> Attack:
     """Train models on half of the rows in several ways, and say which half it was."""
     columns = columns_of(file)
-    (labels,) = chosen(columns, [target], parameter="--target")
+    (labels,) = select_columns(columns, [target], parameter="--target")
     features = np.column_stack([_floats(cells, name) for name, cells in columns.items() if name != target])
     classes, coded = np.unique(labels.astype(str), return_inverse=True)
     if len(classes) != 2:
@@ -263,16 +263,16 @@ def _floats(cells: Column, name: str) -> NDArray[np.float64]:
         raise InvalidParameter(name, "text", "to be a column of numbers", "Repair or drop the column.") from None
 
 
-def _rated(file: Path, day: str, seconds: bool) -> Columns:
+def _read_ratings(file: Path, day: str, seconds: bool) -> Columns:
     """Returns a table of ratings with dates in days."""
     columns = columns_of(file)
     if seconds:
-        (moments,) = chosen(columns, [day], parameter="--day")
+        (moments,) = select_columns(columns, [day], parameter="--day")
         columns[day] = moments.astype(float) / (24 * 60 * 60)
     return columns
 
 
-def _needed(given: str | None, name: str) -> str:
+def _require_column(given: str | None, name: str) -> str:
     if given is None:
         raise InvalidParameter(f"--{name}", None, "to name a column", f"Add --{name} COLUMN.")
     return given

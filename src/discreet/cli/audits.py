@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.text import Text
 
-from discreet.audit import QueryAudit, protected
+from discreet.audit import QueryAudit, audit_table
 from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
 from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import FAILED, Json, draw_table, print_json, stages, write_page
@@ -37,7 +37,7 @@ def audit(
     config: ConfigFile = HERE,
 ) -> None:
     """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
-    found = audited(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
+    found = audit_tables(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
     passed = all(each.passed for each in found)
     if report is not None:
         write_page(audit_page(found), report, "report")
@@ -51,24 +51,24 @@ def audit(
         raise typer.Exit(FAILED)
 
 
-def audited(
+def audit_tables(
     config: Path, table: str | None, sql: Sequence[str], *, epsilon: str, delta: str | None, neighbours: int, rows: int
 ) -> list[QueryAudit]:
     """Audits one table, or all that are declared, and tells on a terminal how many of the pairs asked for are done."""
-    tried = partial(protected, config, sql=sql, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
+    tried = partial(audit_table, config, sql=sql, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
     found = []
     with stages("Auditing"):
-        for name in _chosen(load(config), table, sql):
+        for name in _select_tables(load(config), table, sql):
             stage(f"Auditing {name}")
-            found.append(tried(name, progress=partial(_told, name)))
+            found.append(tried(name, progress=partial(_show_progress, name)))
     return found
 
 
-def _told(name: str, done: int, wanted: int) -> None:
+def _show_progress(name: str, done: int, wanted: int) -> None:
     stage(f"Auditing {name}: {done} of {wanted} pairs")
 
 
-def _chosen(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:
+def _select_tables(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:
     """Returns the tables to audit; with questions one, by which the account is known.
 
     Raises:

@@ -18,7 +18,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.lazy import rich_console, rich_table
 from discreet.report.display import printable
-from discreet.sql.examples import quoted
+from discreet.sql.examples import quote_name
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
 HERE = Path(FILE)
@@ -104,13 +104,13 @@ def protect(*, yes: Yes = False, config: ConfigFile = HERE) -> None:
     if replacing and not yes:
         _confirm(len(replacing))
     Curator.from_config(config, replacing=replacing).close()
-    rich_console.Console().print(_protected(declared))
+    rich_console.Console().print(_draw_declarations(declared))
     say(f"Protected. Ask with: {_first_question(declared)}")
 
 
 def _first_question(declared: Config) -> str:
     """A question about the first table, to be copied into a shell."""
-    first = quoted(printable(declared.tables[0].name)) if declared.tables else "..."
+    first = quote_name(printable(declared.tables[0].name)) if declared.tables else "..."
     question = shlex.quote(f"SELECT COUNT(*) AS n FROM {first}")  # noqa: S608 - is printed, and run by nobody
     return f"discreet ask {question} --epsilon 0.1"
 
@@ -144,7 +144,7 @@ def _confirm(tables: int) -> None:
         raise typer.Exit(WRONG_USAGE)
 
 
-def _protected(declared: Config) -> rich_table.Table:
+def _draw_declarations(declared: Config) -> rich_table.Table:
     rows = []
     for table in declared.tables:
         unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))

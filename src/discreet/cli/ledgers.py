@@ -36,10 +36,10 @@ def roles(
     reader: Readers = None,
 ) -> None:
     """Print the SQL that makes roles and a database, and keeps questions out of the log; for a superuser with psql."""
-    others = [postgres_tables.checked(role) for role in (*(writer or ()), *(reader or ()))]
-    for role in (postgres_tables.checked(owner), *others):
+    others = [postgres_tables.check_identifier(role) for role in (*(writer or ()), *(reader or ()))]
+    for role in (postgres_tables.check_identifier(owner), *others):
         typer.echo(f"CREATE ROLE {role} LOGIN;")
-    typer.echo(f"CREATE DATABASE {postgres_tables.checked(database)} OWNER {owner};")
+    typer.echo(f"CREATE DATABASE {postgres_tables.check_identifier(database)} OWNER {owner};")
     for role in others:
         for line in silent_statements(role):
             typer.echo(f"{line};")
@@ -54,7 +54,7 @@ def sql(
     tables: Annotated[bool, typer.Option(help="Also make the tables.")] = True,
 ) -> None:
     """Print the SQL that makes a ledger and grants roles what they need; its owner runs it once, with psql."""
-    made = postgres_tables.tables_sql(postgres_tables.checked(schema)) if tables else ""
+    made = postgres_tables.tables_sql(postgres_tables.check_identifier(schema)) if tables else ""
     for role in writer or ():
         made += postgres_tables.grants_sql(role, schema=schema)
     for role in reader or ():

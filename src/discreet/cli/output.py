@@ -28,7 +28,7 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedEvent,
     UnsupportedQuery,
-    explained,
+    explain_error,
 )
 from discreet.hint_text import PYTHON, Spelling
 from discreet.lazy import rich_console, rich_table, rich_text
@@ -189,11 +189,12 @@ def spelling_of(command: Any, error: DiscreetError) -> Spelling:
     if "." in name and name not in words:
         return PYTHON
     return Spelling(
-        name=lambda name: words.get(name, name), given=lambda name, value: whole.get(name) or _given(words, name, value)
+        name=lambda name: words.get(name, name),
+        given=lambda name, value: whole.get(name) or _spell_argument(words, name, value),
     )
 
 
-def _given(words: Mapping[str, str], name: str, value: str) -> str:
+def _spell_argument(words: Mapping[str, str], name: str, value: str) -> str:
     """An argument with a value; one of several options, like a budget, as each of them with its own."""
     amounts = _BUDGET.fullmatch(value)
     if name not in words:
@@ -209,7 +210,7 @@ _BUDGET, _AMOUNT = re.compile(r"Budget\((.*)\)"), re.compile(r"(\w+)=([^,\s]+)")
 
 def show_error(error: DiscreetError, spelling: Spelling = PYTHON) -> None:
     """Prints an error to standard error, unwrapped so that what it proposes can be copied."""
-    for label, text in explained(error, spelling).items():
+    for label, text in explain_error(error, spelling).items():
         _complain(printable(text, lines=True), label, "bold red" if label not in ("Hint", "Position") else "bold")
 
 

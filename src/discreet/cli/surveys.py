@@ -69,7 +69,7 @@ def answer(
         told = "your answer" if table is None else "a row"
         raise InvalidParameter("--value", told, f"to be one of: {', '.join(survey.values)}", "Nothing was sent.")
     if remember is not None:
-        lines = _remembered(survey, str(value), remember)
+        lines = _write_permanent_report(survey, str(value), remember)
     else:
         lines = survey.answer(answers)
     _send(lines, out)
@@ -124,7 +124,7 @@ def _column(table: Path, column: str) -> list[str]:
         raise InvalidParameter("--table", str(table), "to be CSV in UTF-8") from None
 
 
-def _remembered(survey: Survey, value: str, path: Path) -> list[str]:
+def _write_permanent_report(survey: Survey, value: str, path: Path) -> list[str]:
     """The report of one person who keeps it: written down before it is sent."""
     state = _text(path, "--remember") if path.exists() else None
     client = PermanentResponse(survey.oracle, state=state)

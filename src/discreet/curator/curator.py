@@ -166,7 +166,7 @@ class Curator(Verbs):
     def _perform(self, request: Request[R], caller: Caller) -> R:
         with told_to(caller.progress):
             verb = VERBS[request.verb]
-            found: R = verb.done(self._book if verb.queue is Queue.LEDGER else self, request, caller)
+            found: R = verb.implementation(self._book if verb.queue is Queue.LEDGER else self, request, caller)
             return found
 
     def _ask(self, request: Ask, caller: Caller) -> Answer:
@@ -177,7 +177,7 @@ class Curator(Verbs):
         terms = self._planner.terms(measurement, request, account.budget)
         wanted: WantedProfile | None = None
         if request.profile is not None or request.coverage is not None:
-            terms, wanted = self._profiler.wanted(measurement, terms, request.profile, request.coverage)
+            terms, wanted = self._profiler.reserve_profile(measurement, terms, request.profile, request.coverage)
 
         def show(bought: Bought[MeasurementResult]) -> Answer:
             if bought.found:  # a profile that is wanted with an answer that is kept is bought alone
@@ -217,7 +217,9 @@ class Curator(Verbs):
         bound = self._catalog.read(request.sql, request.parameters)
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other, salt=rehearsal.SALT)
         state = self._book.admit(measurement.account, caller.analyst)
-        result = rehearsal.rehearsed(measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows)
+        result = rehearsal.rehearse_query(
+            measurement, Terms.of(request.epsilon, request.delta, state.budget), request.rows
+        )
         made_up = Answer.of(result, request.confidence, Remaining.of(state.spent, state.budget))
         return replace(made_up, replayed=False, notes=(rehearsal.NOTE, *made_up.notes))
 
@@ -226,7 +228,7 @@ class Curator(Verbs):
         measurement = self._planner.plan(bound, limits=request.limits, other=request.other)
         total = self._book.admit(measurement.account, caller.analyst).budget
         delta = Terms.of(1, request.delta, total).delta
-        budgets = [choices.terms_of(each, delta) for each in choices.listed(request.candidates)]
+        budgets = [choices.terms_of(each, delta) for each in choices.check_candidates(request.candidates)]
         payable = self._planner.payable(measurement, budgets[0])
         return choices.compare(payable, budgets, confidence=request.confidence, rows=request.rows)
 
@@ -265,7 +267,7 @@ class Curator(Verbs):
         question = how.pop("sql")
         if question is None:
             named = {name: how[name] for name in ("name", "confidence", "state")}
-            return self._streams.named(analyst=caller.analyst, **named)
+            return self._streams.resume_by_name(analyst=caller.analyst, **named)
         return self._streams.open(question, analyst=caller.analyst, project=caller.project, **how)
 
     def table(self, name: str) -> CuratedFrame:
@@ -333,13 +335,13 @@ class Curator(Verbs):
         facts |= {"most_rows": most_rows, "neighbours": neighbours, "identity": identity}
         self._catalog.protect(source, name=name, replacing=self._book.declaration(name) if change else None, **facts)
 
-    def allotted(self, project: str, *, account: str) -> Loss | None:
+    def project_cap(self, project: str, *, account: str) -> Loss | None:
         """Returns the cap of a project on an account; None if it has none."""
-        return self._book.allotted(project, account=account)
+        return self._book.project_cap(project, account=account)
 
-    def capped(self, analyst: str, *, account: str) -> Loss | None:
+    def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
         """Returns the cap of an analyst on an account; None if they have none of their own."""
-        return self._book.capped(analyst, account=account)
+        return self._book.analyst_cap(analyst, account=account)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """Returns the figures of an account, or of one analyst or project on it."""

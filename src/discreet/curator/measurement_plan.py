@@ -19,7 +19,16 @@ from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.paid_release import ChargeRequest
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
-from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
+from discreet.measurement.probes.probes import (
+    NOTHING,
+    SHARE,
+    Facts,
+    Probe,
+    Schemas,
+    Spot,
+    describe_counted_rows,
+    read_by,
+)
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Edition, Program, choose
@@ -72,9 +81,9 @@ class MeasurementPlan:
     def unknown(self) -> frozenset[str]:
         """The outputs whose error depends on facts that are missing."""
         several = self.missing and self.plan.beside
-        if several or any(isinstance(probe.supposed, int) for probe in self.missing):
+        if several or any(isinstance(probe.assumed_fact, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
-        lacking = {a.name for a in unbounded_aggregates(self.plan, self._declared(self.facts))}
+        lacking = {a.name for a in unbounded_aggregates(self.plan, self._bounded_schemas(self.facts))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
@@ -85,15 +94,15 @@ class MeasurementPlan:
 
     def tables(self, facts: Facts) -> list[TableSchema]:
         """Returns the tables it reads, declared as these facts say."""
-        return read_by(self.plan, self._declared(facts))
+        return read_by(self.plan, self._bounded_schemas(facts))
 
-    def _declared(self, facts: Facts) -> Schemas:
+    def _bounded_schemas(self, facts: Facts) -> Schemas:
         """The declarations, with the bounds that were found."""
-        return bounded(self.schemas, facts.bounds)
+        return add_bounds(self.schemas, facts.bounds)
 
     def _limits(self, facts: Facts, schemas: Schemas) -> Limits:
         """The limits that were found, else those of the question, else the declared ones."""
-        return facts.limits(self.limits or described(self.plan, schemas).limits)
+        return facts.limits(self.limits or describe_counted_rows(self.plan, schemas).limits)
 
     def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Program:
         """Returns the program at a budget, its aggregates in the order in which releases are stored.
@@ -111,18 +120,18 @@ class MeasurementPlan:
         return found
 
     def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
-        schemas = self._declared(facts)
+        schemas = self._bounded_schemas(facts)
         limits = self._limits(facts, schemas)
         alike = self._alike(schemas, limits)
         count = len(set(alike)) if alike else 1 + len(self.plan.beside)
         share = Terms(terms.epsilon / count, terms.delta / count)
         with exact_numbers():
-            chosen = partial(self._chosen, schemas=schemas, terms=share, edition=edition)
+            chosen = partial(self._choose_program, schemas=schemas, terms=share, edition=edition)
             program = chosen(self.plan, limits=limits, law=law)
             if self.plan.beside:
                 others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
                 program = replace(program, beside=others, alike=alike)
-                program = replace(program, event=events.Composed([one.event for one in program.released]))
+                program = replace(program, event=events.Composed([one.event for one in program.released_programs]))
             return answerable(program, self.schemas)
 
     def _alike(self, schemas: Schemas, limits: Limits) -> tuple[int, ...]:
@@ -134,10 +143,10 @@ class MeasurementPlan:
         if not any(isinstance(step, UnionAll) for step in plan.steps):
             return ()
         known = [(replay(replace(plan, beside=())), limits)]
-        known += [(replay(one), self.limits or described(one, schemas).limits) for one in plan.beside]
+        known += [(replay(one), self.limits or describe_counted_rows(one, schemas).limits) for one in plan.beside]
         return tuple(known.index(one) for one in known)
 
-    def _chosen(
+    def _choose_program(
         self,
         plan: Question,
         *,
@@ -148,7 +157,7 @@ class MeasurementPlan:
         edition: Edition,
     ) -> Program:
         """One of the questions that share a budget, at its share."""
-        schema = described(plan, schemas)
+        schema = describe_counted_rows(plan, schemas)
         known = plan if plan.bands is None else with_edges(plan, schema)
         return choose(
             replace(known, aggregates=tuple(replay_order(known))),
@@ -183,7 +192,7 @@ class MeasurementPlan:
     @property
     def own_profile(self) -> ProfilePlan | None:
         """Returns the profile of its own rows; None if they are those of several questions, or limits are not known."""
-        plan, unlimited = self.plan, any(isinstance(probe.supposed, int) for probe in self.missing)
+        plan, unlimited = self.plan, any(isinstance(probe.assumed_fact, int) for probe in self.missing)
         if unlimited or plan.beside or plan.sets or plan.rest or plan.bands:
             return None
         return ProfilePlan.of(plan, self._own_limits, self.schemas, self.salt)
@@ -202,22 +211,22 @@ class MeasurementPlan:
     @property
     def widest(self) -> Facts:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
-        return Facts(known={probe.spot: probe.supposed for probe in self.probes})
+        return Facts(known={probe.spot: probe.assumed_fact for probe in self.probes})
 
-    def supposed(self, terms: Terms) -> Program:
+    def widest_program(self, terms: Terms) -> Program:
         """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
         return self.program(left_by_probes(terms), self.widest)
 
-    def planned(self, terms: Terms) -> Program:
+    def planned_program(self, terms: Terms) -> Program:
         """Returns the program by what is known, else by what is supposed: its shape does not depend on facts."""
-        return self.supposed(terms) if self.missing else self.program(terms, self.facts)
+        return self.widest_program(terms) if self.missing else self.program(terms, self.facts)
 
     def event(self, terms: Terms, probes: int) -> events.Event:
         """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:
             return self.program(terms, self.facts).event
         each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
-        return events.Composed([*([each] * probes), promised(self.supposed(terms).event)])
+        return events.Composed([*([each] * probes), promised_event(self.widest_program(terms).event)])
 
     def probes_paid(self, terms: Terms, event: events.Event) -> int:
         """Tells for how many probes a charge has paid, by its event; at least for those that are missing now.
@@ -261,7 +270,7 @@ class MeasurementPlan:
         about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
         return sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
 
-    def settled(
+    def settle_program(
         self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
     ) -> SettledProgram:
         """Returns the program at the bounds that were found, for no more than was charged.
@@ -270,8 +279,8 @@ class MeasurementPlan:
         spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
         are taken instead.
         """
-        supposed = self.supposed(terms)
-        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(terms)
+        supposed = self.widest_program(terms)
+        promise, law, main = promised_event(supposed.event), supposed.noise.law, left_by_probes(terms)
         for part in _PARTS:
             less = Terms(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
@@ -323,7 +332,7 @@ def of_each_probe(terms: Terms, probes: int) -> Fraction:
     return terms.epsilon * SHARE / probes
 
 
-def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
+def add_bounds(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
     """Returns the declarations with further bounds."""
     changed = dict(schemas)
     for (table, column), limits in found.items():
@@ -334,7 +343,7 @@ def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
 
 def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
     """Returns the aggregates that add up an argument without bounds."""
-    schema = described(plan, schemas)
+    schema = describe_counted_rows(plan, schemas)
     return [
         aggregate
         for aggregate in plan.aggregates
@@ -344,13 +353,13 @@ def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
     ]
 
 
-def promised(event: events.Event) -> events.Event:
+def promised_event(event: events.Event) -> events.Event:
     """Returns what noise promises, without its scale, which depends on bounds.
 
     Discrete Laplace noise is its epsilon; everything else says nothing of scales.
     """
     if isinstance(event, events.Composed):
-        return events.Composed([promised(part) for part in event.events])
+        return events.Composed([promised_event(part) for part in event.events])
     if isinstance(event, events.DiscreteLaplace):
         return events.Pure(event.sensitivity / event.scale)
     return event

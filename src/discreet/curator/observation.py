@@ -33,7 +33,7 @@ def check_observable(curator: object) -> Curator:
     return curator
 
 
-def observed(curator: Curator, *, engine: Engine, releaser: Releaser, salt: str) -> Curator:
+def observe_curator(curator: Curator, *, engine: Engine, releaser: Releaser, salt: str) -> Curator:
     """Returns a curator of the same tables and the same ledger that an observer looks at; the given one stays as it is.
 
     Args:

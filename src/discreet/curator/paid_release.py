@@ -10,7 +10,7 @@ A verb says what it wants to release (`PaidRelease`), and this module does it in
 6. the result is stored with the event of all that the run released, and read back from the stored bytes;
 7. only then is it shown, while an interrupt still says what was charged and stored.
 
-A stream is charged in the same way (`charged`), never ends its charge, and releases its periods by
+A stream is charged in the same way (`charge_request`), never ends its charge, and releases its periods by
 `streams.release_step`.
 """
 
@@ -142,14 +142,14 @@ class Run:
 
     def __init__(self, book: Book, receipt: Receipt, accounts: tuple[Account, ...]) -> None:
         self._book, self.receipt, self._accounts = book, receipt, accounts
-        self._released: dict[str, Event] = self._stored() if receipt.claim else {}
+        self._released: dict[str, Event] = self._read_stored_events() if receipt.claim else {}
         self._planned: dict[str, Event] = {}
 
     def covers(self, event: Event, promise: Event) -> bool:
         """Tells whether an event costs no more than another on all accounts that were charged."""
         return all(costs_no_more(event, promise, account) for account in self._accounts)
 
-    def _stored(self) -> dict[str, Event]:
+    def _read_stored_events(self) -> dict[str, Event]:
         """Returns the events of what all runs of this charge have kept; how a batch is laid out releases nothing."""
         kept = {one.replay_key: _event_of(one.payload) for one in self._book.all_beside(self.receipt)}
         return {key: event for key, event in kept.items() if event is not None}
@@ -198,7 +198,7 @@ class Run:
         """Keeps what was decided from public facts before anything is read; the first that is kept counts."""
         return self._book.store_beside(self.receipt, replay_key, payload, question=question)
 
-    def kept(self, replay_key: str) -> bytes | None:
+    def find_stored_result(self, replay_key: str) -> bytes | None:
         """Returns what was kept for this charge under a replay key, by whichever run."""
         return self._book.beside(self.receipt, replay_key)
 
@@ -272,27 +272,29 @@ def release_once(
         if known is not None:
             return show(Bought(result=known, remaining=Remaining.of(first.spent, first.budget), cost=None, found=True))
         paid.prepare()
-    with charged(book, paid.request, caller) as receipt:
-        return show(_bought(book, paid, receipt))  # what was drawn has no name in a frame that error reporters show
+    with charge_request(book, paid.request, caller) as receipt:
+        return show(
+            _obtain_result(book, paid, receipt)
+        )  # what was drawn has no name in a frame that error reporters show
 
 
-def _bought(book: Book, paid: PaidRelease[Result], receipt: Receipt) -> Bought[Result]:
+def _obtain_result(book: Book, paid: PaidRelease[Result], receipt: Receipt) -> Bought[Result]:
     """Returns what the charge released: now, before, or by whoever ended it first.
 
     Raises:
         QueryFailed: if it ended without a release.
     """
-    kept = None if receipt.repeated else _executed(book, paid, receipt)
+    kept = None if receipt.repeated else _execute_charge(book, paid, receipt)
     if kept is None:
         stored = book.answer(receipt)
-        kept = None if stored is None else Kept(book, receipt, stored, book.released(receipt))
+        kept = None if stored is None else Kept(book, receipt, stored, book.read_released_event(receipt))
     result = None if kept is None else paid.read(kept)
     if result is None:
         raise QueryFailed
-    return Bought(result=result, remaining=receipt.left, cost=None if receipt.repeated else receipt.cost)
+    return Bought(result=result, remaining=receipt.account_remaining, cost=None if receipt.repeated else receipt.cost)
 
 
-def _executed(book: Book, paid: PaidRelease[Any], receipt: Receipt) -> Kept | None:
+def _execute_charge(book: Book, paid: PaidRelease[Any], receipt: Receipt) -> Kept | None:
     """Runs a charge and stores its outcome; returns what is stored, or None if it failed or was ended by another."""
     run = Run(book, receipt, tuple(book.account(account) for account in paid.request.accounts))
     made = run_charge(book, receipt, paid.stage, lambda: run.affordable(paid.execute(run)))
@@ -318,7 +320,7 @@ def require_paid(event: Event, receipt: Receipt, accounts: tuple[Account, ...]) 
 def costs_no_more(event: Event, promise: Event, account: Account) -> bool:
     """Tells whether an event costs at most what was promised, under every rule of an account that has a price."""
     actual, promised = (prices(each, account.budget, account.neighbours) for each in (event, promise))
-    return actual.covered(promised)
+    return actual.is_covered_by(promised)
 
 
 def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Result]) -> Result | None:
@@ -349,7 +351,7 @@ def run_charge(book: Book, receipt: Receipt, name: str, execute: Callable[[], Re
 # ------------------------------------------------------------------------------------------------------------- charging
 
 
-def charged(
+def charge_request(
     book: Book, request: ChargeRequest, caller: Caller, *, again: Again | None = None
 ) -> AbstractContextManager[Receipt]:
     """Charges a request, and gives its receipt to whatever comes until it is answered.
@@ -407,7 +409,11 @@ class _Charged(AbstractContextManager[Receipt]):
         all is stored; before, frames hold what was drawn.
         """
         stopped = not isinstance(error, Exception)
-        if not stopped and (isinstance(error, InternalError) or not isinstance(error, DiscreetError)) and self._stored:
+        if (
+            not stopped
+            and (isinstance(error, InternalError) or not isinstance(error, DiscreetError))
+            and self._has_answer
+        ):
             return
         error.__traceback__ = None  # frames hold what was read and drawn, and so does what was being handled
         error.__context__ = error.__cause__ = None
@@ -416,7 +422,7 @@ class _Charged(AbstractContextManager[Receipt]):
                 error.add_note(note)
 
     @property
-    def _stored(self) -> bool:
+    def _has_answer(self) -> bool:
         """Whether the charge has an answer, so that nothing is left that nobody may see."""
         with suppress(Exception):
             return self._receipt is not None and self._book.answer(self._receipt) is not None

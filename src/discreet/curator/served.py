@@ -26,7 +26,7 @@ _RELATIONS = {
 }
 
 
-def served(path: File, book: Book, *, engine: Engine) -> Curator:
+def open_curator(path: File, book: Book, *, engine: Engine) -> Curator:
     """Returns a curator of what a discreet.toml declares, with a book and an engine of the caller's own.
 
     Budgets and caps are those of the book, where it has any.
@@ -40,7 +40,7 @@ def served(path: File, book: Book, *, engine: Engine) -> Curator:
     return curator
 
 
-def narrowed(curator: Curator, tables: Container[str]) -> Curator:
+def restrict_curator(curator: Curator, tables: Container[str]) -> Curator:
     """Returns a curator of the same book in which only some tables are found; the others do not exist for it."""
     part = copy(curator)
     part._catalog = curator._catalog.showing(tables)
@@ -78,13 +78,13 @@ def _facts(schema: TableSchema) -> dict[str, Any]:
         "protected": not schema.public,
         "account": schema.account,
         "unit": _unit(schema),
-        "unit_columns": sorted(schema.ids & schema.stored.keys()),
+        "unit_columns": sorted(schema.ids & schema.stored_columns.keys()),
         "neighbours": None if schema.public else schema.neighbours.value,
         "version": schema.version,
         "max_groups": schema.limits.groups,
         "max_rows": schema.limits.rows,
         "private_groups": schema.private_groups,
-        "columns": [_column(column) for column in schema.stored.values()],
+        "columns": [_column(column) for column in schema.stored_columns.values()],
     }
 
 
@@ -95,7 +95,7 @@ def _unit(schema: TableSchema) -> str:
     relation = _RELATIONS[schema.neighbours]
     if schema.unit is None:
         return f"Each row is one person; tables differ by {relation}."
-    columns = ", ".join(schema.parts or sorted(schema.ids & schema.stored.keys())) or schema.people
+    columns = ", ".join(schema.parts or sorted(schema.ids & schema.stored_columns.keys())) or schema.people
     return f"Whoever has one id in {columns}, with all of their rows; tables differ by {relation}."
 
 

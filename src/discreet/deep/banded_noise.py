@@ -165,18 +165,18 @@ class Correlation:
 
     def encode(self, total: Tensor) -> Tensor:
         """Takes the next x_t, and returns the next entry of C x, to which noise is added."""
-        entry = self._mixed(total, self._sums, 1.0)
+        entry = self._mix_entries(total, self._sums, 1.0)
         if self._weights:
             self._sums.appendleft(total.clone())  # whoever made it may use its memory again
         return entry
 
     def decode(self, noisy: Tensor) -> Tensor:
         """Takes the next y_t, and returns the next entry of C^-1 y."""
-        entry = self._mixed(noisy, self._solved, -1.0)
+        entry = self._mix_entries(noisy, self._solved, -1.0)
         self._solved.appendleft(entry)
         return entry
 
-    def _mixed(self, newest: Tensor, before: Iterable[Tensor], sign: float) -> Tensor:
+    def _mix_entries(self, newest: Tensor, before: Iterable[Tensor], sign: float) -> Tensor:
         entry = newest
         for weight, older in zip(self._weights, before, strict=False):
             entry = entry + older * (sign * weight)

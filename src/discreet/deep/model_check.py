@@ -230,22 +230,22 @@ class ModelCheck:
 
     def _neighbours(self, few: tuple[int, ...], first: _Seen) -> Iterator[_Batch]:
         many = tuple(place % self._public.different for place in range(min(_MANY, self._most)))
-        yield from self._replaced(first, (Far.ABOVE, Far.NAN, Far.BELOW))
+        yield from self._replace_examples(first, (Far.ABOVE, Far.NAN, Far.BELOW))
         base = yield from self._base(many, written=False)
-        yield from self._replaced(base, (Far.BELOW, Far.ABOVE, Far.ABOVE))
+        yield from self._replace_examples(base, (Far.BELOW, Far.ABOVE, Far.ABOVE))
         if first.drew or base.drew:
             still = yield from self._base(few, Mode.STILL)
-            yield from self._replaced(still, (Far.NAN, Far.BELOW, Far.ABOVE))
+            yield from self._replace_examples(still, (Far.NAN, Far.BELOW, Far.ABOVE))
             base = yield from self._base(many, Mode.STILL, written=False)
             if base.drew:
                 raise InvalidParameter("model", type(self._model).__name__, "to be still in evaluation", _RANDOM)
-        yield from self._removed(base)
+        yield from self._remove_examples(base)
 
     def _base(self, kinds: tuple[int, ...], mode: Mode = Mode.QUIET, *, written: bool = True) -> Any:
         yield _Batch(kinds, mode, written, changed=_ends(len(kinds)))
         return self._last()
 
-    def _replaced(self, base: _Seen, fars: Sequence[Far]) -> Iterator[_Batch]:
+    def _replace_examples(self, base: _Seen, fars: Sequence[Far]) -> Iterator[_Batch]:
         kinds = base.batch.kinds
         for place, far in zip(_ends(len(kinds)), fars, strict=False):
             other: Kind = (_number(kinds[place]), far)
@@ -265,7 +265,7 @@ class ModelCheck:
         if not base.drew or torch.equal(base.after, self._last().after):
             self._compare(base, self._last(), [place], [place], same=True)
 
-    def _removed(self, base: _Seen) -> Iterator[_Batch]:
+    def _remove_examples(self, base: _Seen) -> Iterator[_Batch]:
         kinds = base.batch.kinds
         for place in _ends(len(kinds)):
             others = [each for each in range(len(kinds)) if each != place]
@@ -306,7 +306,7 @@ class ModelCheck:
             found = PerExampleGradients(self._recorder, losses, self._names, examples)
             self._reduced = self._reduced or found.reduced
             with torch.no_grad():
-                self._seen = self._measured(found, losses.detach().double(), after)
+                self._seen = self._measure_gradients(found, losses.detach().double(), after)
                 if truth is not None:
                     self._problem = self._problem or truth.first_difference(found, _RULE[self._reduced])
         finally:
@@ -319,7 +319,7 @@ class ModelCheck:
     def _truth(self, losses: Tensor) -> _Truth:
         """The gradient of each example, by a backward pass for each."""
         nodes = {edge.node for edge in self._recorder.outputs}
-        outside = _reached(losses, nodes, self._names)
+        outside = _find_reached_parameter(losses, nodes, self._names)
         if outside is not None:
             raise InvalidParameter("parameter", outside, "to be used in its layer's own call only", _OUTSIDE)
         edges = [edge for call in self._recorder.calls for edge in _edges(call) if edge is not None]
@@ -331,7 +331,7 @@ class ModelCheck:
                 raise InvalidParameter("losses", "of one example", "to have no gradient at another", _MIXED)
         return truth
 
-    def _measured(self, found: PerExampleGradients, losses: Tensor, after: Tensor) -> _Seen:
+    def _measure_gradients(self, found: PerExampleGradients, losses: Tensor, after: Tensor) -> _Seen:
         batch, squared = self._batch, found.squared_norms()
         norms = torch.stack(list(squared.values())).sum(0).sqrt() if squared else torch.zeros_like(losses)
         kept = [place for place in range(found.examples) if place not in batch.far]
@@ -461,7 +461,7 @@ def _reaches_others(row: Tensor | None, place: int, examples: int) -> bool:
     return bool(((others != 0) & ~others.isnan()).any())
 
 
-def _reached(losses: Tensor, ends: set[Any], names: dict[nn.Parameter, str]) -> str | None:
+def _find_reached_parameter(losses: Tensor, ends: set[Any], names: dict[nn.Parameter, str]) -> str | None:
     """The name of a parameter that the graph of the losses reaches other than through the outputs of layers."""
     waiting, seen = [losses.grad_fn], set(ends)
     while waiting:

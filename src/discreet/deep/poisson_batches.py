@@ -73,9 +73,9 @@ class PoissonBatches:
         chosen = np.flatnonzero(coins & (self._part_of == part) if self._parts > 1 else coins)
         for start in range(0, chosen.size, self.most):
             piece = chosen[start : start + self.most]
-            yield self._collated(piece.tolist()), piece.size, start + self.most >= chosen.size
+            yield self._collate_batch(piece.tolist()), piece.size, start + self.most >= chosen.size
 
-    def _collated(self, places: Sequence[int]) -> Any:
+    def _collate_batch(self, places: Sequence[int]) -> Any:
         if isinstance(self._data, TensorDataset):
             index = torch.tensor(places)
             return [tensor[index] for tensor in self._data.tensors]

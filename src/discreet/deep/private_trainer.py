@@ -235,7 +235,7 @@ class Trainer:
         if self._check is not None:
             self._check.leave()  # a loop that was broken off by an error
         if self._check is None or not self._check.done:
-            yield from self._checked(turn)
+            yield from self._check_batches(turn)
         self._begin()
         while self.taken < self.steps:
             self._tell()
@@ -245,7 +245,7 @@ class Trainer:
             part = (self.taken - 1) % self._bands.bands
             for batch, examples, last in self._batches.draw(self._bits, part=part):
                 empty, self._last = False, last
-                yield from self._handed(batch, examples, turn)
+                yield from self._yield_batch(batch, examples, turn)
             if empty:
                 self._update()
             if not self._released:  # who runs the loop caught an error of its step
@@ -259,12 +259,12 @@ class Trainer:
         self._sum.correlation.begin()
         self._batches.assign(self._bits)
 
-    def _checked(self, turn: object) -> Iterator[Any]:
+    def _check_batches(self, turn: object) -> Iterator[Any]:
         self._check = ModelCheck(self._model, self._recorder, self._batches, self._names)
         for batch, examples in self._check.run():
-            yield from self._handed(batch, examples, turn)
+            yield from self._yield_batch(batch, examples, turn)
 
-    def _handed(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
+    def _yield_batch(self, batch: Any, examples: int, turn: object) -> Iterator[Any]:
         self._waiting = examples
         if self._check is not None:
             self._check.state.begin()

@@ -76,7 +76,7 @@ class PublicExamples:
     def batch(self, kinds: Sequence[Kind]) -> Any:
         """Returns a batch with an example for each kind."""
         if self._given is not None:
-            return default_collate([self._listed(kind, self._given) for kind in kinds])
+            return default_collate([self._choose_example(kind, self._given) for kind in kinds])
         spec, leaves = self._signature
         made = [
             torch.stack([_made_up(shape, dtype, kind, leaf, self._words.get(leaf, 2)) for kind in kinds]).to(device)
@@ -98,7 +98,7 @@ class PublicExamples:
             if sizes and self._given is None:
                 self._words[leaf] = min(sizes)
 
-    def _listed(self, kind: Kind, given: list[Any]) -> Any:
+    def _choose_example(self, kind: Kind, given: list[Any]) -> Any:
         """One of the given examples, whose range the model may rely on: what replaces one is another, or no number."""
         if isinstance(kind, int):
             return given[kind % len(given)]

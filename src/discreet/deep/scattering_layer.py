@@ -52,17 +52,19 @@ class Scattering(nn.Module):
         waves = self._wavelets(tuple(padded.shape[2:]), images.device)
         rows, columns = (self._windows(length).to(images) for length in padded.shape[2:])
 
-        def averaged(values: Tensor) -> Tensor:
+        def average_values(values: Tensor) -> Tensor:
             """Smooth values at every 2^J-th pixel; takes and gives (..., height, width)."""
             return rows @ values @ columns.T
 
-        found = [averaged(padded)[:, :, None]]
+        found = [average_values(padded)[:, :, None]]
         spectrum = torch.fft.fft2(padded)[:, :, None]
         for scale, filters in enumerate(waves):
             first = torch.fft.ifft2(spectrum * filters).abs()
-            found.append(averaged(first))
+            found.append(average_values(first))
             again = torch.fft.fft2(first)[:, :, :, None]
-            found += [averaged(torch.fft.ifft2(again * filters).abs()).flatten(2, 3) for filters in waves[scale + 1 :]]
+            found += [
+                average_values(torch.fft.ifft2(again * filters).abs()).flatten(2, 3) for filters in waves[scale + 1 :]
+            ]
         return torch.cat(found, 2).reshape(examples, colours * self.channels, *found[0].shape[3:])
 
     def _wavelets(self, size: tuple[int, ...], device: torch.device) -> list[Tensor]:

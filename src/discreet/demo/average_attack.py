@@ -35,7 +35,7 @@ class Raw:
     after: Fraction
 
     @property
-    def inferred(self) -> Fraction:
+    def inferred_bill(self) -> Fraction:
         """Returns what the attacker computes."""
         return Fraction(difference((self.visits, self.before), (self.visits - 1, self.after)).recovered)
 
@@ -80,7 +80,7 @@ def private(
     _write(path, rows, trials)
     found = []
     for epsilon in EPSILONS:
-        answer = _asked(curator, path, epsilon, trials)
+        answer = _ask_copies(curator, path, epsilon, trials)
         total = {row["copy"]: row["visits"] * row["cost"] for row in answer}
         before, after = ([total[_key(when, trial)] for trial in range(trials)] for when in (0, 1))
         found.append(Private(epsilon=epsilon, inferred=tuple(map(float, difference(before, after).recovered))))
@@ -116,7 +116,7 @@ def _key(when: int, trial: int) -> str:
     return f"{('before', 'after')[when]} {trial}"
 
 
-def _asked(curator: Curator, path: Path, epsilon: str, trials: int) -> Answer:
+def _ask_copies(curator: Curator, path: Path, epsilon: str, trials: int) -> Answer:
     """Visits and average charge of every copy, each at this epsilon."""
     name = f"copies at {epsilon}"
     curator.protect(

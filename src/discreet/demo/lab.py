@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet import attacks
 from discreet.dataclass import dataclass
 from discreet.noise import Bits, SeededBits, uniform_below
-from discreet.noise.experiment import shuffled, uniforms
+from discreet.noise.experiment import shuffle_indices, uniforms
 from discreet.report import page
 from discreet.report.display import rate
 from discreet.report.finding import EPSILON, Comparison, Finding, comparison_section, finding_section
@@ -67,15 +67,15 @@ def town(people: int = PEOPLE, seed: int = 11) -> list[Person]:
 
 def register(people: Sequence[Person]) -> list[dict[str, str]]:
     """Returns what anybody can buy: names with addresses and dates of birth. The number only keeps score."""
-    return [_known(person) | {"name": person.name} for person in people]
+    return [_person_row(person) | {"name": person.name} for person in people]
 
 
 def hospital(people: Sequence[Person], patients: int = PATIENTS) -> list[dict[str, str]]:
     """Returns what the hospital calls anonymous: everything but the name. The number only keeps score."""
-    return [_known(person) | {"diagnosis": person.diagnosis} for person in people[:patients]]
+    return [_person_row(person) | {"diagnosis": person.diagnosis} for person in people[:patients]]
 
 
-def _known(person: Person) -> dict[str, str]:
+def _person_row(person: Person) -> dict[str, str]:
     return {
         "number": str(person.number),
         "postcode": person.postcode,
@@ -132,7 +132,7 @@ def exhibits(*, bits: Bits | None = None) -> Iterator[Exhibit]:
         yield show(bits)
 
 
-def renamed(bits: Bits | None) -> Exhibit:
+def link_names(bits: Bits | None) -> Exhibit:
     """Links a table without names with a register that has them."""
     people = town()
     released, named = hospital(people), register(people)
@@ -151,9 +151,9 @@ def renamed(bits: Bits | None) -> Exhibit:
     return Exhibit(name="renamed", title="Names come back", told=told, finding=finding, comparison=comparison)
 
 
-def rebuilt(bits: Bits | None) -> Exhibit:
+def rebuild_answers(bits: Bits | None) -> Exhibit:
     """Counts of subsets give every answer away."""
-    secret = shuffled(BITS, bits=SeededBits(_SEED)) % 2  # as many yes as no
+    secret = shuffle_indices(BITS, bits=SeededBits(_SEED)) % 2  # as many yes as no
     comparison = attacks.reconstruct.compare(secret, epsilons=EPSILONS, runs=RUNS, bits=bits)
     told = (
         f"{BITS} made-up people answered yes or no to a question that nobody likes to answer in public. Published are "
@@ -167,7 +167,7 @@ def rebuilt(bits: Bits | None) -> Exhibit:
     )
 
 
-def traced(bits: Bits | None) -> Exhibit:
+def trace_participants(bits: Bits | None) -> Exhibit:
     """Averages of a study tell who took part."""
     made = SeededBits(_SEED)
     shares = 0.05 + 0.9 * uniforms(SITES, bits=made)
@@ -190,7 +190,7 @@ def traced(bits: Bits | None) -> Exhibit:
     )
 
 
-SHOWN: tuple[Callable[[Bits | None], Exhibit], ...] = (renamed, rebuilt, traced)
+SHOWN: tuple[Callable[[Bits | None], Exhibit], ...] = (link_names, rebuild_answers, trace_participants)
 
 
 def _genomes(people: int, shares: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
@@ -219,7 +219,7 @@ def lab_page(exhibits: Sequence[Exhibit]) -> str:
         "same release with noise that is measured out by differential privacy."
     )
     contents = {one.name: one.title for one in exhibits} | {"reading": "How to read this"}
-    sections = [page.section(one.name, one.title, *_shown(one)) for one in exhibits]
+    sections = [page.section(one.name, one.title, *_render_exhibit(one)) for one in exhibits]
     words = [
         page.section(name.lower().replace(" ", "-"), name, page.paragraph(text), level=3)
         for name, text in _READING.items()
@@ -229,7 +229,7 @@ def lab_page(exhibits: Sequence[Exhibit]) -> str:
     return page.document("What releases give away", *sections, reading, back, lead=lead, contents=contents)
 
 
-def _shown(exhibit: Exhibit) -> list[Html]:
+def _render_exhibit(exhibit: Exhibit) -> list[Html]:
     told = page.paragraph(exhibit.told)
     if exhibit.finding is None:
         return comparison_section(exhibit.comparison, told)

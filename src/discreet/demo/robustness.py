@@ -51,7 +51,7 @@ Claim = tuple[str, bool]
 """A sentence with what was measured, and whether it bears the claim out."""
 
 
-def contaminated(*, bits: Bits | None = None) -> dict[str, Robustness]:
+def run_contamination(*, bits: Bits | None = None) -> dict[str, Robustness]:
     """Returns the experiments, by name; those on models need scikit-learn and are left out without it.
 
     Args:
@@ -85,16 +85,16 @@ def robust(found: dict[str, Robustness]) -> str:
         "A private release depends little on any one row, a robust one little on rows that are wrong. Where the two "
         "meet, and where they do not."
     )
-    sections = [page.section(name, _TITLES[name], *_shown(name, curves)) for name, curves in found.items()]
+    sections = [page.section(name, _TITLES[name], *_render_experiment(name, curves)) for name, curves in found.items()]
     contents = {name: _TITLES[name] for name in found} | {"promise": "What privacy promises"}
     back = page.paragraph(page.link("The lab of attacks", LAB))
     promise = page.section("promise", contents["promise"], page.paragraph(_promise((0.1, 1))))
     return page.document("Privacy and robustness", *sections, promise, back, lead=lead, contents=contents)
 
 
-def _shown(name: str, curves: Robustness) -> list[Html]:
+def _render_experiment(name: str, curves: Robustness) -> list[Html]:
     """What was tried and what was claimed, beside the chart, above all that was measured."""
-    told = [*map(_claimed, _CLAIMS[name](curves))]
+    told = [*map(_format_claim, _CLAIMS[name](curves))]
     words = page.group(page.paragraph(_TOLD[name]), page.bullets(*told, kind="claims"))
     figure = page.figure(curves.spec(), caption=_caption(curves), description=curves.summary())
     return [page.beside(words, figure), _table(curves)]
@@ -102,11 +102,11 @@ def _shown(name: str, curves: Robustness) -> list[Html]:
 
 def _caption(curves: Robustness) -> str:
     dashed = ["Dashed: the most that the guarantee allows."] if curves.allowed else []
-    on_others = curves.hidden or ["No curve lies on another."]
+    on_others = curves.overlapping_curves or ["No curve lies on another."]
     return " ".join(["Dots: what was measured, with its spread over runs.", *dashed, *on_others])
 
 
-def _claimed(claim: Claim) -> str:
+def _format_claim(claim: Claim) -> str:
     text, holds = claim
     return f"{'✓ Holds' if holds else '✗ Not in this run'}: {text}"
 

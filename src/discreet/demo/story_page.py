@@ -14,13 +14,13 @@ from discreet.demo.average_attack import TRIALS
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, TYPES
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
 from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
-from discreet.demo.robustness import contaminated, write_robust
+from discreet.demo.robustness import run_contamination, write_robust
 from discreet.demo.story import PROVENANCE, Story, progress, tell
 from discreet.noise import Bits
 from discreet.presentation.template_environment import render
 from discreet.report import answers, charts, page
 from discreet.report.charts import Point
-from discreet.report.display import measured, number, percent
+from discreet.report.display import format_measured, number, percent
 from discreet.report.html import Html
 
 FILE, LAB = "report.html", "lab.html"
@@ -53,7 +53,14 @@ def report(story: Story) -> str:
         "A made-up clinic was protected, asked in several ways and attacked. "
         "Every number comes with an interval, a cost and a place in a ledger that cannot be changed unnoticed."
     )
-    parts = (protected(story), answered(story), refused(story), attacked(story), ledger(story), learned())
+    parts = (
+        render_declarations(story),
+        render_answers(story),
+        render_refusals(story),
+        render_attack(story),
+        ledger(story),
+        render_lessons(),
+    )
     sections = (page.section(name, CONTENTS[name], *part) for name, part in zip(CONTENTS, parts, strict=True))
     return page.document("Private answers about a small clinic", facts(story), *sections, lead=lead, contents=CONTENTS)
 
@@ -74,7 +81,7 @@ def facts(story: Story) -> Html:
     )
 
 
-def protected(story: Story) -> list[Html]:
+def render_declarations(story: Story) -> list[Html]:
     """Returns what the steward declared."""
     text = (
         f"Patients are the unit of privacy: all their visits together. Their account holds {story.balance.total}. "
@@ -95,7 +102,7 @@ def _public(column: str) -> str:
     return "the unit, never shown" if column == "patient" else "nothing"
 
 
-def answered(story: Story) -> Iterable[Html]:
+def render_answers(story: Story) -> Iterable[Html]:
     """Yields questions with answers."""
     yield page.paragraph(
         "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
@@ -136,16 +143,16 @@ def _figure(said: Said, answer: Answer, name: str, exact: Mapping[str, float]) -
     return page.figure(
         draw(points, title=name, exact=exact),
         caption=f"{name}, with {percent(answer.confidence)} intervals" + ("; diamonds: exact" if exact else ""),
-        description=f"{said.line.title}: {name}. {_spoken(points)}",
+        description=f"{said.line.title}: {name}. {_describe_chart(points)}",
     )
 
 
-def _spoken(points: Sequence[Point]) -> str:
+def _describe_chart(points: Sequence[Point]) -> str:
     """Returns a chart for those who hear it."""
-    return "; ".join(f"{p.label} {measured(p.value, p.low, p.high)}" for p in points) + "."
+    return "; ".join(f"{p.label} {format_measured(p.value, p.low, p.high)}" for p in points) + "."
 
 
-def refused(story: Story) -> Iterable[Html]:
+def render_refusals(story: Story) -> Iterable[Html]:
     """Yields questions without answers."""
     yield page.paragraph("A refusal is decided before the data are read, and costs nothing.")
     for said in story.said:
@@ -155,13 +162,13 @@ def refused(story: Story) -> Iterable[Html]:
             yield page.section(_anchor(said.line.name), said.line.title, *parts, level=3)
 
 
-def attacked(story: Story) -> list[Html]:
+def render_attack(story: Story) -> list[Html]:
     """Returns what averages tell about one bill."""
     raw = story.raw
     exact = (
         f"One patient of {RICH_WARD} leaves. The exact average charge of {raw.visits:,} visits falls from "
         f"{float(raw.before):,.4f} to {float(raw.after):,.4f}. Multiply each by its number of visits, {raw.visits:,} "
-        f"and {raw.visits - 1:,}, and subtract: {number(raw.inferred)}, the patient's bill, to the last digit."
+        f"and {raw.visits - 1:,}, and subtract: {number(raw.inferred_bill)}, the patient's bill, to the last digit."
     )
     private = (
         "The same attack on private averages was tried again and again, on copies of the ward with fresh noise. "
@@ -184,7 +191,7 @@ def attacked(story: Story) -> list[Html]:
 
 
 def _trials(story: Story) -> list[tuple[str, str, str]]:
-    exact = number(story.raw.inferred)
+    exact = number(story.raw.inferred_bill)
     return [
         ("exact", exact, f"{exact} to {exact}"),
         *(
@@ -214,7 +221,7 @@ def _epsilon(answer: Answer) -> float:
     return float(getattr(answer.cost, "epsilon", 0))
 
 
-def learned() -> list[Html]:
+def render_lessons() -> list[Html]:
     """Returns what noise, accountants and epsilons do."""
     return [page.beside(_noise(), _accounts()), _meanings(), page.paragraph(PROVENANCE, kind="small")]
 
@@ -275,7 +282,11 @@ def show(
     shown = _lab(console, bits)
     terminal.heading(console, "6. The report")
     with console.status("Drawing charts"):
-        paths = write_report(story, folder), write_lab(shown, folder), write_robust(contaminated(bits=bits), folder)
+        paths = (
+            write_report(story, folder),
+            write_lab(shown, folder),
+            write_robust(run_contamination(bits=bits), folder),
+        )
     for path in paths:
         console.print(Text(str(path.resolve())), soft_wrap=True)
     terminal.say(console, "Open them in a browser; they need no network.")

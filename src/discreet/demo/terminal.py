@@ -17,7 +17,7 @@ from discreet.demo.conversation import Said
 from discreet.demo.lab import Exhibit
 from discreet.presentation.ledger_view.entry_view import EntryView
 from discreet.report.answers import Shape
-from discreet.report.display import measured, number, plain, rate
+from discreet.report.display import format_measured, number, plain, rate
 
 
 def heading(console: Console, text: str) -> None:
@@ -51,7 +51,7 @@ def rows(answer: Answer) -> Table:
     table = _table([(name, name in shape.numbers) for name in shape.names])
     for record in answer:
         cells = (
-            measured(record[name], record[f"{name}_low"], record[f"{name}_high"])
+            format_measured(record[name], record[f"{name}_low"], record[f"{name}_high"])
             if name in shape.numbers
             else plain(record[name])
             for name in shape.names
@@ -63,7 +63,7 @@ def rows(answer: Answer) -> Table:
 def attack(raw: Raw, found: Sequence[Private]) -> Table:
     """Returns what exact and private averages tell about one bill."""
     table = _table([("averages", False), ("the bill, as inferred", True), ("nine in ten trials", False)])
-    table.add_row("exact", f"{number(raw.inferred)}, exactly", "every time")
+    table.add_row("exact", f"{number(raw.inferred_bill)}, exactly", "every time")
     for private in found:
         middle = f"{number(private.quantile(0.05))} to {number(private.quantile(0.95))}"
         table.add_row(f"epsilon {private.epsilon} each", number(private.quantile(0.5)), middle)

@@ -23,7 +23,7 @@ from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.group_columns import GroupColumns
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Groups, Reading
-from discreet.plan.model.relations import salted, tables
+from discreet.plan.model.relations import salt_cuts, tables
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_reading, is_unicode
 
@@ -142,7 +142,7 @@ class Engine(ABC):
             InvalidParameter: if the reading is not one this engine can run; nothing was read.
             QueryFailed: for every failure after that, whatever its cause, which is not kept.
         """
-        return ExactGroups(self._found(reading))
+        return ExactGroups(self._run_reading(reading))
 
     def read_public(self, reading: Reading) -> Groups:
         """Computes the same of tables that anybody may know.
@@ -154,15 +154,15 @@ class Engine(ABC):
         private = [table for table in _tables(reading) if table not in self._public]
         if private:
             raise InvalidParameter("table", private[0], "to be public", "Register it as a public table.")
-        return self._found(reading).groups
+        return self._run_reading(reading).groups
 
-    def _found(self, reading: Reading) -> GroupColumns:
+    def _run_reading(self, reading: Reading) -> GroupColumns:
         """Checks and runs a reading."""
         for table in _tables(reading):
             if table not in self._columns:
                 raise InvalidParameter("table", table, "to be registered", "Register it first.")
         check_reading(reading, self._columns)
-        run = self._prepare(_salted(reading))
+        run = self._prepare(_salt_reading(reading))
         try:
             return run()
         except Exception:  # noqa: BLE001 - causes carry data: dropped here, all of them
@@ -214,11 +214,11 @@ def _tables(reading: Reading) -> tuple[str, ...]:
     return (reading.table, *(tables(reading.source) if reading.source is not None else ()))
 
 
-def _salted(reading: Reading) -> Reading:
+def _salt_reading(reading: Reading) -> Reading:
     """A reading whose cuts before joins choose rows by the salt of its limits."""
     if reading.source is None or reading.bounding is None:
         return reading
-    return replace(reading, source=salted(reading.source, reading.bounding.salt))
+    return replace(reading, source=salt_cuts(reading.source, reading.bounding.salt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +290,9 @@ class BySource(Engine):
         engine.register(name, source, columns)
         self._places[name] = engine
 
-    def _found(self, reading: Reading) -> GroupColumns:
+    def _run_reading(self, reading: Reading) -> GroupColumns:
         """Reads where the tables are."""
-        return self._holder(reading)._found(reading)
+        return self._holder(reading)._run_reading(reading)
 
     def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         return self._holder(reading)._prepare(reading)

@@ -45,10 +45,10 @@ from discreet.plan.model.nodes import Value
 from discreet.plan.model.unit_ids import id_text
 
 
-def normalised(unit: Value) -> Value:
+def normalize_id(unit: Value) -> Value:
     """Returns the id that counts: a text id in its normal form, every other as it is.
 
-    >>> normalised("Zoe\u0308\u00a0") == normalised(" Zo\u00eb"), normalised("\u3000"), normalised(7)
+    >>> normalize_id("Zoe\u0308\u00a0") == normalize_id(" Zo\u00eb"), normalize_id("\u3000"), normalize_id(7)
     (True, None, 7)
     """
     return (id_text(unit) or None) if isinstance(unit, str) else unit
@@ -76,7 +76,7 @@ def put_together(parts: Sequence[Value]) -> str | None:
     >>> put_together([" p1 ", 7]), put_together(["p1", None])
     ('2:p11:7', None)
     """
-    texts = [_text(normalised(part)) for part in parts]
+    texts = [_text(normalize_id(part)) for part in parts]
     return None if None in texts else "".join(f"{len(text)}:{text}" for text in texts if text is not None)
 
 

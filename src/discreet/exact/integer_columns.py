@@ -42,7 +42,7 @@ class WideColumn:
         return cls(high, low)
 
     @classmethod
-    def extended(cls, values: Int64s) -> WideColumn:
+    def from_int64(cls, values: Int64s) -> WideColumn:
         """Returns numbers of 64 bits as two words."""
         return cls(values >> 63, values.view(np.uint64))
 
@@ -95,7 +95,7 @@ def column_of(values: Iterable[int]) -> Column:
     return _objects_of(found)
 
 
-def narrowed(column: Column) -> Column:
+def narrow_column(column: Column) -> Column:
     """Returns the same integers in 64 bits, if they fit."""
     if not isinstance(column, WideColumn):
         return column
@@ -112,7 +112,7 @@ def objects(column: Column) -> NDArray[np.object_]:
 
 def in_words_or_objects(column: Column) -> Int64sOrObjects:
     """Returns the same as an array: of 64 bits if all fit, else of Python's integers."""
-    small = narrowed(column)
+    small = narrow_column(column)
     return objects(small) if isinstance(small, WideColumn) else small
 
 
@@ -123,13 +123,13 @@ def largest(column: Column) -> int:
     return max(-int(column.min()), int(column.max())) if len(column) else 0
 
 
-def combined(columns: Sequence[Column], weights: Sequence[int], length: int) -> Column:
+def combine_columns(columns: Sequence[Column], weights: Sequence[int], length: int) -> Column:
     """Returns the sum of weight times column.
 
-    >>> combined([np.array([3, 4]), np.array([1, 2])], [1, -2], 2)
+    >>> combine_columns([np.array([3, 4]), np.array([1, 2])], [1, -2], 2)
     array([1, 0])
     """
-    pairs = [(narrowed(column), weight) for column, weight in zip(columns, weights, strict=True) if weight]
+    pairs = [(narrow_column(column), weight) for column, weight in zip(columns, weights, strict=True) if weight]
     if not pairs:
         return np.zeros(length, dtype=np.int64)
     if len(pairs) == 1 and pairs[0][1] == 1:
@@ -139,22 +139,22 @@ def combined(columns: Sequence[Column], weights: Sequence[int], length: int) -> 
         if most <= _SAFE and not any(isinstance(column, WideColumn) for column, _ in pairs):
             return _sum([column * weight for column, weight in pairs])
         if most <= _WIDE:
-            return narrowed(_sum([_wide(column) * weight for column, weight in pairs]))
+            return narrow_column(_sum([_wide(column) * weight for column, weight in pairs]))
     return _sum([objects(column) * weight for column, weight in pairs])
 
 
-def rounded(column: Column, bits: int) -> Int64sOrObjects:
+def round_column(column: Column, bits: int) -> Int64sOrObjects:
     """Returns the column divided by 2^bits, rounded half up.
 
-    >>> rounded(np.array([5, 6, -5, -6]), 2)
+    >>> round_column(np.array([5, 6, -5, -6]), 2)
     array([ 1,  2, -1, -1])
     """
     if bits == 0:
         return in_words_or_objects(column)
-    half, small = 1 << bits >> 1, narrowed(column)
+    half, small = 1 << bits >> 1, narrow_column(column)
     if isinstance(small, WideColumn):
         if bits < 64 and small.largest + half <= _WIDE:
-            return in_words_or_objects((small + WideColumn.extended(np.array([half], dtype=np.int64))) >> bits)
+            return in_words_or_objects((small + WideColumn.from_int64(np.array([half], dtype=np.int64))) >> bits)
         small = objects(small)
     moved: Any = small.astype(object) if bits > 62 or largest(small) + half > _TOP else small
     found: Int64sOrObjects = (moved + half) >> bits
@@ -177,17 +177,17 @@ def added_up(column: Column) -> int:
     return (int((words >> 32).sum()) << 32) + int((words & np.int64(_HALF - 1)).sum())
 
 
-def scattered(column: Column, places: NDArray[np.intp], length: int) -> Column:
+def scatter_column(column: Column, places: NDArray[np.intp], length: int) -> Column:
     """Returns a column of zeros with these integers at their places."""
     if isinstance(column, WideColumn):
-        high, low = (scattered(word, places, length) for word in (column.high, column.low.view(np.int64)))
+        high, low = (scatter_column(word, places, length) for word in (column.high, column.low.view(np.int64)))
         return WideColumn(np.asarray(high), np.asarray(low).view(np.uint64))
     made: Any = np.zeros_like(column, shape=length)
     made[places] = column
     return made  # type: ignore[no-any-return]
 
 
-def concatenated(columns: Sequence[Column]) -> Column:
+def concatenate_columns(columns: Sequence[Column]) -> Column:
     """Returns columns one after the other."""
     if any(map(_is_of_objects, columns)):
         return np.concatenate([objects(column) for column in columns])
@@ -195,7 +195,7 @@ def concatenated(columns: Sequence[Column]) -> Column:
     if not wide:
         return np.zeros(0, dtype=np.int64)
     high, low = [column.high for column in wide], [column.low for column in wide]
-    return narrowed(WideColumn(np.concatenate(high), np.concatenate(low)))
+    return narrow_column(WideColumn(np.concatenate(high), np.concatenate(low)))
 
 
 def _is_of_objects(column: Column) -> bool:
@@ -210,7 +210,7 @@ def _sum(columns: Sequence[Any]) -> Column:
 def _wide(column: Column) -> WideColumn:
     if isinstance(column, WideColumn):
         return column
-    return WideColumn.extended(np.ascontiguousarray(column, dtype=np.int64))
+    return WideColumn.from_int64(np.ascontiguousarray(column, dtype=np.int64))
 
 
 def _objects_of(values: Sequence[int]) -> NDArray[np.object_]:

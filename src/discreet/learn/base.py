@@ -91,7 +91,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
     def _account(self, event: Event, bits: Bits) -> None:
         """Keeps what was released and what it cost; the last step of every fit."""
         self.event_ = event
-        self.privacy_spent_ = spent(event, self.epsilon, self.delta, self._relation)
+        self.privacy_spent_ = price_event(event, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
         if bits.private:
             remember_fit(self.privacy_spent_)
@@ -107,7 +107,7 @@ def bits_of(random_state: Any) -> Bits:
     return SeededBits(int(random_state))
 
 
-def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Loss:
+def price_event(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Loss:
     """Returns the cost of an event in the terms of what was asked: never more, and often a little less.
 
     Raises:
@@ -115,7 +115,7 @@ def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Los
     """
     budget = check.positive(epsilon=epsilon)
     slack = Fraction(0) if delta is None else check.not_negative(delta=delta)
-    found = _priced(event, slack, neighbours)
+    found = _find_epsilon(event, slack, neighbours)
     most = Fraction(float_above(budget))  # what is found is a float, rounded up
     if found > most:
         found = _apart(event, slack, neighbours)
@@ -125,7 +125,7 @@ def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Los
 
 
 @lru_cache(maxsize=256)
-def _priced(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
+def _find_epsilon(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
     """The least epsilon of an event; a learner that is fitted again has the same one."""
     return Fraction(accounting.epsilon(event, delta, neighbours=neighbours))
 
@@ -165,7 +165,7 @@ class ClassPlan:
     def of(cls, classes: Any, *, epsilon: Any, delta: Any, neighbours: Neighbours) -> ClassPlan:
         """Returns the plan for declared classes, or for None."""
         if classes is not None:
-            return cls(declared=_declared(classes), rest=Spending.of(epsilon, delta), selection=None, event=None)
+            return cls(declared=_check_classes(classes), rest=Spending.of(epsilon, delta), selection=None, event=None)
         if delta is None or delta == 0:
             raise InvalidParameter("classes", None, "to be given if delta=0", _HINT)
         budget, slack = check.positive(epsilon=epsilon), check.probability(delta=delta)
@@ -174,7 +174,7 @@ class ClassPlan:
         rest = Spending.of(budget - part, slack - chance)
         return cls(declared=None, rest=rest, selection=selection, event=events.Approx(part, chance))
 
-    def composed(self, event: Event) -> Event:
+    def compose_event(self, event: Event) -> Event:
         """Returns all that is released: finding the classes, if they had to be found, and the rest."""
         return event if self.event is None else events.Composed([self.event, event])
 
@@ -226,7 +226,7 @@ def _selection(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Pa
     return PartitionSelection(epsilon=half, delta=delta * share)
 
 
-def _declared(classes: Any) -> NDArray[Any]:
+def _check_classes(classes: Any) -> NDArray[Any]:
     found = np.asarray(classes)
     if found.ndim != 1 or found.size < 2 or len(np.unique(found)) != found.size:
         raise InvalidParameter("classes", classes, "to be at least two different labels", _HINT)
@@ -293,7 +293,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         Raises:
             InvalidParameter: if it would.
         """
-        spent(event, self.epsilon, self.delta, self._relation)
+        price_event(event, self.epsilon, self.delta, self._relation)
         return event
 
 

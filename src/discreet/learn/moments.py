@@ -55,7 +55,7 @@ class Labels:
         with np.errstate(over="ignore"):
             return whole(y - self.centre, self.radius / self.spread)
 
-    def clipped(self, steps: Integers) -> Integers:
+    def clip_steps(self, steps: Integers) -> Integers:
         """Returns labels within their bounds."""
         return np.clip(steps, -self.radius, self.radius)
 
@@ -104,10 +104,10 @@ def joint_rows(public: Features, X: Any, labels: Labels | None = None, y: Floats
         steps = whole(matrix(X) - public.centre, 1 / (public.spread * public.unit))
     rows = np.hstack([steps, np.full((len(steps), 1), constant_of(public), dtype=np.int64)])
     lengths = np.maximum(ceil_root(_squares(rows)), RADIUS)[:, None]
-    near = _shrunk(rows, lengths)
+    near = _shrink_rows(rows, lengths)
     if labels is None or y is None:
         return near
-    kept = labels.clipped(_shrunk(labels.steps(y), lengths))
+    kept = labels.clip_steps(_shrink_rows(labels.steps(y), lengths))
     known = ~np.any(np.isnan(y), axis=1, keepdims=True)
     return np.where(known, np.hstack([near, kept]), 0)
 
@@ -117,7 +117,7 @@ def _squares(rows: Integers) -> Integers:
     return np.asarray(np.sum(rows * rows, axis=1), dtype=np.int64)
 
 
-def _shrunk(rows: Integers, lengths: Integers) -> Integers:
+def _shrink_rows(rows: Integers, lengths: Integers) -> Integers:
     return np.asarray(np.sign(rows) * (np.abs(rows) * RADIUS // lengths), dtype=np.int64)
 
 

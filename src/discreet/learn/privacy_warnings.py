@@ -220,12 +220,12 @@ def _hashes(X: Floats) -> Hashes:
     words = np.ascontiguousarray(X + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     places = np.arange(1, X.shape[1] + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        odd = _mixed(places * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(_key())) | np.uint64(1)
+        odd = _mix_words(places * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(_key())) | np.uint64(1)
         folded = words ^ (words >> np.uint64(29))
-        return _mixed(folded @ odd)
+        return _mix_words(folded @ odd)
 
 
-def _mixed(words: Hashes) -> Hashes:
+def _mix_words(words: Hashes) -> Hashes:
     """Splitmix64's finaliser: every bit of a word reaches every other."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)

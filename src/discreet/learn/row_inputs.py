@@ -34,7 +34,7 @@ def rows_to_fit(model: Any, X: Any) -> Floats:
         ValueError: if shape or type do not fit.
     """
     found = validate_data(
-        model, named(X), dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, accept_sparse="csr"
+        model, convert_table(X), dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, accept_sparse="csr"
     )
     rows = dense(found)
     check_preparation(rows)
@@ -52,7 +52,7 @@ def rows_to_predict(model: Any, X: Any, *, finite: Any = False) -> Floats:
         finite: what scikit-learn calls `ensure_all_finite`: whether a value may be missing or infinite.
     """
     options: dict[str, Any] = {"reset": False, "dtype": np.float64, "accept_sparse": "csr"}
-    return dense(validate_data(model, named(X), ensure_all_finite=finite, **options))
+    return dense(validate_data(model, convert_table(X), ensure_all_finite=finite, **options))
 
 
 def dense(X: Any) -> Floats:
@@ -83,7 +83,7 @@ def is_table(X: Any) -> bool:
     return not isinstance(X, np.ndarray | list | tuple) and bool(nw.dependencies.is_into_dataframe(X))
 
 
-def named(X: Any) -> Any:
+def convert_table(X: Any) -> Any:
     """Returns a table as one whose names every version of scikit-learn sees; anything else as it is."""
     if not is_table(X) or nw.dependencies.is_pandas_dataframe(X):
         return X

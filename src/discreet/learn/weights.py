@@ -69,10 +69,10 @@ def _shares(weights: list[float]) -> Integers:
     return np.array([math.floor(ONE * (weight / largest) + 0.5) for weight in weights], dtype=np.int64)
 
 
-def shrunk(values: Integers, shares: Integers, one: int = ONE) -> Integers:
+def shrink_values(values: Integers, shares: Integers, one: int = ONE) -> Integers:
     """Returns whole numbers, or rows of them, times shares / one, cut towards zero: never further from zero.
 
-    >>> shrunk(np.array([[-7, 7], [5, 0]]), np.array([512, 1024])).tolist()
+    >>> shrink_values(np.array([[-7, 7], [5, 0]]), np.array([512, 1024])).tolist()
     [[-3, 3], [5, 0]]
     """
     factors = shares if values.ndim == 1 else shares[:, None]

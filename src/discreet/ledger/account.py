@@ -17,7 +17,7 @@ from discreet.ledger.serialization import (
     at_most,
     canonical,
     loss_text,
-    parsed,
+    parse_canonical,
     read_loss,
     read_unit,
     write_loss,
@@ -89,7 +89,7 @@ class Account:
     @classmethod
     def read(cls, text: str) -> Account:
         """Returns the account that `write` wrote."""
-        fields = parsed(text)
+        fields = parse_canonical(text)
         return cls(
             name=fields["name"],
             unit=read_unit(fields["unit"]),
@@ -105,8 +105,10 @@ class AccountState(NamedTuple):
     >>> from discreet.ledger.tallies import prices
     >>> from discreet.privacy import Budget, events
     >>> budget = Budget(epsilon=1)
-    >>> after = AccountState.opened(budget).charged(Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE)))
-    >>> print(after.spent.remaining(budget), "|", after.renewed(budget).spent.remaining(budget))
+    >>> after = AccountState.open_account(budget).with_charge(
+    ...     Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE))
+    ... )
+    >>> print(after.spent.remaining(budget), "|", after.with_new_period(budget).spent.remaining(budget))
     epsilon=0.6 | epsilon=1
     """
 
@@ -120,22 +122,22 @@ class AccountState(NamedTuple):
     """Whether analysts were appointed: from then on only they may ask."""
 
     @classmethod
-    def opened(cls, budget: Loss) -> AccountState:
+    def open_account(cls, budget: Loss) -> AccountState:
         """Returns the state of a new account."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
 
-    def charged(self, price: Price) -> AccountState:
+    def with_charge(self, price: Price) -> AccountState:
         """Returns the state after one more charge; whether any rule still holds is for the caller to ask."""
         budget, period, spent, lifetime, failures, listed = self
-        after = price.added(spent)
-        life = after if lifetime is spent else price.added(lifetime)
+        after = price.add_to(spent)
+        life = after if lifetime is spent else price.add_to(lifetime)
         return _new(AccountState, (budget, period, after, life, failures, listed))
 
-    def amended(self, budget: Loss) -> AccountState:
+    def with_budget(self, budget: Loss) -> AccountState:
         """Returns the state with another budget of the same currency, and everything spent so far still counted."""
         return self._replace(budget=same_currency(self.budget, budget))
 
-    def renewed(self, budget: Loss) -> AccountState:
+    def with_new_period(self, budget: Loss) -> AccountState:
         """Returns the state of a new period that starts with nothing spent; the lifetime goes on."""
         budget = same_currency(self.budget, budget)
         return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
@@ -153,7 +155,7 @@ class AccountState(NamedTuple):
     @staticmethod
     def read(text: str) -> AccountState:
         """Returns the state that `write` wrote."""
-        fields = parsed(text)
+        fields = parse_canonical(text)
         return AccountState(
             budget=read_loss(fields["budget"]),
             period=fields["period"],
@@ -185,11 +187,11 @@ class Member(NamedTuple):
             return self
         return self._replace(period=state.period, spent=Tallies.zero(state.budget))
 
-    def charged(self, price: Price) -> Member:
+    def with_charge(self, price: Price) -> Member:
         """Returns the person after one more charge."""
         period, spent, lifetime, role, cap = self
-        after = price.added(spent)
-        return _new(Member, (period, after, after if lifetime is spent else price.added(lifetime), role, cap))
+        after = price.add_to(spent)
+        return _new(Member, (period, after, after if lifetime is spent else price.add_to(lifetime), role, cap))
 
     def write(self) -> str:
         """Returns the member as canonical JSON, put together by hand as well."""
@@ -203,7 +205,7 @@ class Member(NamedTuple):
     @staticmethod
     def read(text: str) -> Member:
         """Returns the member that `write` wrote."""
-        fields = parsed(text)
+        fields = parse_canonical(text)
         return Member(
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
@@ -241,25 +243,29 @@ class Failures:
     Attributes:
         counts: by name; `SHARED` for all names without a role.
 
-    >>> used = Failures({"ana": 3, "ben": 1})
-    >>> used.stopped, used.stops("ben"), Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).stopped
+    >>> used_credits = Failures({"ana": 3, "ben": 1})
+    >>> (
+    ...     used_credits.stopped_names,
+    ...     used_credits.stops("ben"),
+    ...     Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).stopped_names,
+    ... )
     (('ana',), False, ('ana', 'ben', 'cid', 'dan'))
     """
 
     counts: Mapping[str, int]
 
     @property
-    def used(self) -> int:
+    def used_credits(self) -> int:
         """Credits that were used up: questions that fail at once can be more than the credits of a name."""
         return sum(min(count, FAILURE_CREDITS) for count in self.counts.values())
 
     def stops(self, name: str) -> bool:
         """Tells whether a name, or `SHARED`, may charge nothing more."""
         own = self.counts.get(name, 0)
-        return own >= FAILURE_CREDITS or (own > 0 and self.used >= FAILURE_CEILING)
+        return own >= FAILURE_CREDITS or (own > 0 and self.used_credits >= FAILURE_CEILING)
 
     @property
-    def stopped(self) -> tuple[str, ...]:
+    def stopped_names(self) -> tuple[str, ...]:
         """All that may charge nothing more."""
         return tuple(sorted(name for name in self.counts if self.stops(name)))
 
@@ -299,13 +305,13 @@ class Balance(Displayed):
     @property
     def facts(self) -> dict[str, str]:
         """The figures for people, by their labels."""
-        state = "; ".join((f"open, period {self.period}", *_stopped(self.stopped)))
+        state = "; ".join((f"open, period {self.period}", *_describe_stopped(self.stopped)))
         return {
             "total": str(self.total),
-            "spent": bounded(self.spent),
+            "spent": describe_loss(self.spent),
             "remaining": str(self.remaining),
             "largest pure question": f"epsilon={at_most(self.remaining.epsilon)}",
-            "spent in its lifetime": bounded(self.lifetime),
+            "spent in its lifetime": describe_loss(self.lifetime),
             "state": state,
         }
 
@@ -315,7 +321,7 @@ class Balance(Displayed):
     @classmethod
     def of(cls, state: AccountState, found: Failures) -> Balance:
         """Returns an account's balance."""
-        return _balance(state.budget, state, state.failures, found.stopped)
+        return _balance(state.budget, state, state.failures, found.stopped_names)
 
     @classmethod
     def of_member(cls, member: Member, state: AccountState, found: Failures = NO_FAILURES, name: str = "") -> Balance:
@@ -324,12 +330,12 @@ class Balance(Displayed):
         return _balance(member.cap or state.budget, member.in_period(state), found.counts.get(name, 0), stopped)
 
 
-def bounded(loss: Loss | None) -> str:
+def describe_loss(loss: Loss | None) -> str:
     """Returns an amount that was spent, in words; None stands for one that no rule bounds."""
     return "not bounded" if loss is None else str(loss)
 
 
-def _stopped(names: tuple[str, ...]) -> tuple[str, ...]:
+def _describe_stopped(names: tuple[str, ...]) -> tuple[str, ...]:
     """Returns a line about who may ask nothing new, if anybody."""
     told = ", ".join(name or "names without a role" for name in names)
     return (f"stopped after failures: {told}",) if told else ()
@@ -338,9 +344,9 @@ def _stopped(names: tuple[str, ...]) -> tuple[str, ...]:
 def _balance(total: Loss, spender: AccountState | Member, failures: int, stopped: tuple[str, ...]) -> Balance:
     return Balance(
         total=total,
-        spent=spender.spent.spent(total),
+        spent=spender.spent.spent_under(total),
         remaining=Remaining.of(spender.spent, total),
-        lifetime=spender.lifetime.spent(total),
+        lifetime=spender.lifetime.spent_under(total),
         period=spender.period,
         failures=failures,
         stopped=stopped,

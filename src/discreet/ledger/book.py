@@ -95,14 +95,14 @@ class Book:
         """Lets go of the file, or of the connections."""
         self._journal.store.close()
 
-    def allotted(self, project: str, *, account: str) -> Loss | None:
+    def project_cap(self, project: str, *, account: str) -> Loss | None:
         """Returns the cap of a project on an account; None if it was allotted nothing."""
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
             known = None if now is None else changes.project(rows, account, project, now)
             return None if known is None else known.cap
 
-    def capped(self, analyst: str, *, account: str) -> Loss | None:
+    def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
         """Returns the cap of somebody on an account; None if they have none of their own."""
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
@@ -120,7 +120,7 @@ class Book:
         """
         who, _ = name(analyst=analyst), project and name(project=project)
         with self._journal.reading() as rows:
-            now = policy.opened(rows, account)
+            now = policy.require_account(rows, account)
             if who != policy.OWNER:
                 policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
         return now
@@ -238,7 +238,7 @@ class Book:
             RunsUsedUp: if it was run three times; the charge stays.
             LedgerError: if its account was renewed since, or the book restored.
         """
-        return outcomes.claimed(self._journal, receipt, wait)
+        return outcomes.claim_run(self._journal, receipt, wait)
 
     def reopen(self, receipt: Receipt) -> Receipt | None:
         """Returns a receipt to go on with a `repeated` charge, see `outcomes.reopen`; None if it has ended."""
@@ -265,7 +265,7 @@ class Book:
         ...     book.stewardship.appoint(f"analyst {who}", "analyst", account="patients")
         ...     book.fail(book.charge("patients", events.Pure(0.01), analyst=f"analyst {who}"))
         >>> balance = book.balance("patients")
-        >>> balance.failures, len(balance.stopped)
+        >>> balance.failures, len(balance.is_stopped)
         (9, 9)
         """
         with self._journal.acting() as rows:
@@ -313,25 +313,25 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.all_beside(rows, receipt)
 
-    def released(self, receipt: Receipt) -> Event:
+    def read_released_event(self, receipt: Receipt) -> Event:
         """Returns all that was released for a charge, see `outcomes.released`."""
         with self._journal.reading() as rows:
-            return outcomes.released(rows, receipt)
+            return outcomes.read_released_event(rows, receipt)
 
-    def stored(self, replay_key: str) -> tuple[Stored, ...]:
+    def read_answers(self, replay_key: str) -> tuple[Stored, ...]:
         """Returns the answers kept under a replay key, oldest first; giving one again costs nothing."""
         with self._journal.reading() as rows:
-            return outcomes.stored(rows, replay_key)
+            return outcomes.read_answers(rows, replay_key)
 
-    def related(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
+    def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
         """Returns the headers of the newest answers whose replay key begins like this, the newest first."""
         with self._journal.reading() as rows:
-            return outcomes.related(rows, start, most)
+            return outcomes.read_headers(rows, start, most)
 
-    def opened(self, place: AnswerPlace) -> Stored:
+    def read_answer(self, place: AnswerPlace) -> Stored:
         """Returns the whole answer of a header, see `outcomes.opened`."""
         with self._journal.reading() as rows:
-            return outcomes.opened(rows, place)
+            return outcomes.read_answer(rows, place)
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
         """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
@@ -429,7 +429,7 @@ class Book:
         (['owner', 'ana'], 1)
         """
         with self._journal.reading() as rows:
-            found = (entry.shown for entry in rows.entries(after, account) if entry.concerns(analyst, project))
+            found = (entry.without_salt for entry in rows.entries(after, account) if entry.concerns(analyst, project))
             return tuple(islice(found, limit))
 
     def head(self) -> Head:
@@ -457,14 +457,14 @@ class Book:
         self._journal.check_anchor(anchor)
 
     @property
-    def frozen(self) -> bool:
+    def is_frozen(self) -> bool:
         """Whether the book is read-only until a steward resumes it."""
-        return self._journal.frozen()
+        return self._journal.is_frozen()
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether this process writes no more until it is started again: what it wrote last cannot be relied on."""
-        return self._journal.stopped
+        return self._journal.is_stopped
 
     def resume(self, *, by: str = policy.OWNER, note: str = "") -> None:
         """Lets a frozen book be written again; whoever does it answers for the charges that were lost."""
@@ -492,7 +492,7 @@ class Book:
             LedgerError: if something is there already.
         """
         with self._journal.writing() as rows:  # no act: what freezes the book must be seen by the next one
-            if changes.frozen(rows):
+            if changes.is_frozen(rows):
                 raise LedgerError("The book is read-only already", "A steward looks why, then resumes it.")
             head = place.copy(rows, path, again=True)
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))

@@ -14,7 +14,7 @@ from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, AccountState, Member, Role
 from discreet.ledger.entry import Entry
 from discreet.ledger.redeclaration import is_of_same_people, named_keys
-from discreet.ledger.serialization import canonical, parsed, read_loss
+from discreet.ledger.serialization import canonical, parse_canonical, read_loss
 from discreet.ledger.store.base import Kept, Place, as_text
 from discreet.ledger.tallies import Price, Tallies
 
@@ -106,20 +106,20 @@ def place_of_project(account: str, name: str) -> Place:
 def credits_used(states: States, account: str) -> dict[str, int] | None:
     """Tells how many failure credits of an account each name has used; None if no entry ever named one."""
     text = states.get("failures", account)
-    return None if text is None else dict(parsed(text))
+    return None if text is None else dict(parse_canonical(text))
 
 
 def claims(states: States, charge: int) -> tuple[int, bool]:
     """Tells how often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
     text = states.get("claims", str(charge))
-    found: dict[str, Any] = {} if text is None else parsed(text)
+    found: dict[str, Any] = {} if text is None else parse_canonical(text)
     return found.get("number", 0), found.get("free", False)
 
 
-def frozen(states: States) -> bool:
+def is_frozen(states: States) -> bool:
     """Tells whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
-    return text is not None and bool(parsed(text)["frozen"])
+    return text is not None and bool(parse_canonical(text)["frozen"])
 
 
 def makes_anchor_again(entry: Entry) -> bool:
@@ -127,16 +127,16 @@ def makes_anchor_again(entry: Entry) -> bool:
     return entry.kind == "anchor" and entry.content["how"] in ("accepted", "joined")
 
 
-def anchored(states: States) -> str | None:
+def find_anchored_id(states: States) -> str | None:
     """Returns the id of a ledger that has an anchor; None of one that says nothing about it."""
     text = states.get(*ANCHOR)
-    return None if text is None else str(parsed(text)["id"])
+    return None if text is None else str(parse_canonical(text)["id"])
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
     """Returns a table's account, declaration and versions; its files and identity, as far as they were told."""
     text = states.get("table", name)
-    return None if text is None else dict(parsed(text))
+    return None if text is None else dict(parse_canonical(text))
 
 
 def apply(states: States, entry: Entry) -> None:
@@ -153,19 +153,19 @@ def apply(states: States, entry: Entry) -> None:
 
 def charge(states: States, account: str, who: str, price: Tallies, *, project_name: str = "") -> None:
     """Adds a price to an account's sums, to a person's and to a project's, in this period and for life."""
-    before, once = _opened(states, account), Price(price)
-    after = before.charged(once)
-    person = member(states, account, who, before).charged(once)
+    before, once = _require_account(states, account), Price(price)
+    after = before.with_charge(once)
+    person = member(states, account, who, before).with_charge(once)
     written: list[tuple[Place, Kept]] = [(("standing", account), after), (place_of(account, who), person)]
     if project_name:
         allotted = project(states, account, project_name, before)
         if allotted is None:
             raise LedgerTampered(0, "a charge is for a project that was allotted nothing")
-        written.append((place_of_project(account, project_name), allotted.charged(once)))
+        written.append((place_of_project(account, project_name), allotted.with_charge(once)))
     states.put(*written)
 
 
-def _opened(states: States, account: str) -> AccountState:
+def _require_account(states: States, account: str) -> AccountState:
     found = account_state(states, account)
     if found is None:
         raise LedgerTampered(0, "an entry is about an account that was never opened")
@@ -175,7 +175,7 @@ def _opened(states: States, account: str) -> AccountState:
 def _open(states: States, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
     states.put((("account", account.name), account.write()))
-    states.put((("standing", account.name), AccountState.opened(account.budget)))
+    states.put((("standing", account.name), AccountState.open_account(account.budget)))
 
 
 def _attach(states: States, entry: Entry) -> None:
@@ -216,7 +216,7 @@ def _check_attachment(known: dict[str, Any], entry: Entry) -> None:
 def keys_kept(states: States, digest: str) -> int | None:
     """Returns how many keys the block of a digest has; None if the ledger does not hold it."""
     text = states.get("keys", digest)
-    return None if text is None else int(parsed(text)["count"])
+    return None if text is None else int(parse_canonical(text)["count"])
 
 
 def _keys(states: States, entry: Entry) -> None:
@@ -226,12 +226,12 @@ def _keys(states: States, entry: Entry) -> None:
 
 
 def _amend(states: States, entry: Entry) -> None:
-    after = _opened(states, entry.account).amended(read_loss(entry.content["budget"]))
+    after = _require_account(states, entry.account).with_budget(read_loss(entry.content["budget"]))
     states.put((("standing", entry.account), after))
 
 
 def _renew(states: States, entry: Entry) -> None:
-    after = _opened(states, entry.account).renewed(read_loss(entry.content["budget"]))
+    after = _require_account(states, entry.account).with_new_period(read_loss(entry.content["budget"]))
     states.put((("standing", entry.account), after))
 
 
@@ -240,7 +240,7 @@ def _appoint(states: States, entry: Entry) -> None:
     if not entry.account:
         states.put((("role", content["name"]), canonical({"role": content["role"]})))
         return
-    now = _opened(states, entry.account)
+    now = _require_account(states, entry.account)
     role, cap = Role(content["role"]), content["cap"]
     person = member(states, entry.account, content["name"], now)
     person = person._replace(role=role, cap=None if cap is None else read_loss(cap))
@@ -251,24 +251,24 @@ def _appoint(states: States, entry: Entry) -> None:
 
 def project_of(body: str) -> str:
     """Returns the project of a charge, from its body; most have none, and that is seen without parsing."""
-    return str(parsed(body).get("project", "")) if '"project":' in body else ""
+    return str(parse_canonical(body).get("project", "")) if '"project":' in body else ""
 
 
 def _charge(states: States, entry: Entry) -> None:
-    price = Tallies.read(parsed(entry.price))
+    price = Tallies.read(parse_canonical(entry.price))
     charge(states, entry.account, entry.who, price, project_name=project_of(entry.body))
 
 
 def _allot(states: States, entry: Entry) -> None:
     content = entry.content
-    now = _opened(states, entry.account)
+    now = _require_account(states, entry.account)
     known = project(states, entry.account, content["project"], now) or Member.of(now)
     allotted = known._replace(cap=read_loss(content["cap"]))
     states.put((place_of_project(entry.account, content["project"]), allotted))
 
 
 def _fail(states: States, entry: Entry) -> None:
-    now, name = _opened(states, entry.account), entry.content.get("credit")
+    now, name = _require_account(states, entry.account), entry.content.get("credit")
     states.put((("standing", entry.account), now._replace(failures=now.failures + 1)))
     if name is not None:  # an entry of an earlier version has none, and changes no state but the account's
         used = credits_used(states, entry.account) or {}
@@ -276,7 +276,7 @@ def _fail(states: States, entry: Entry) -> None:
 
 
 def _unlock(states: States, entry: Entry) -> None:
-    states.put((("standing", entry.account), _opened(states, entry.account)._replace(failures=0)))
+    states.put((("standing", entry.account), _require_account(states, entry.account)._replace(failures=0)))
     if credits_used(states, entry.account) is not None:
         states.put((("failures", entry.account), canonical({})))
 
@@ -296,16 +296,16 @@ def _put_claims(states: States, entry: Entry, *, free: bool) -> None:
 
 def _recover(states: States, entry: Entry) -> None:
     """Counts as spent, and as failed, what a lost book had spent beyond the copy that was restored."""
-    content, now = entry.content, _opened(states, entry.account)
+    content, now = entry.content, _require_account(states, entry.account)
     lost: dict[str, int] = content["failures"]
-    after = now.charged(Price(Tallies.read(content["account"])))
+    after = now.with_charge(Price(Tallies.read(content["account"])))
     states.put((("standing", entry.account), after._replace(failures=now.failures + sum(lost.values()))))
     for who, spent in content["people"].items():
-        person = member(states, entry.account, who, now).charged(Price(Tallies.read(spent)))
+        person = member(states, entry.account, who, now).with_charge(Price(Tallies.read(spent)))
         put_member(states, entry.account, who, person)
     for name, spent in content["projects"].items():
         share = project(states, entry.account, name, now) or Member.of(now)
-        states.put((place_of_project(entry.account, name), share.charged(Price(Tallies.read(spent)))))
+        states.put((place_of_project(entry.account, name), share.with_charge(Price(Tallies.read(spent)))))
     if lost:
         used = credits_used(states, entry.account) or {}
         counts = {name: used.get(name, 0) + lost.get(name, 0) for name in {**used, **lost}}

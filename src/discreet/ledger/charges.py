@@ -26,7 +26,7 @@ from discreet.ledger.serialization import (
     canonical,
     loss_text,
     name,
-    parsed,
+    parse_canonical,
     quoted,
     read_loss,
     text,
@@ -81,10 +81,10 @@ class Receipt(NamedTuple):
     @property
     def remaining(self) -> Loss:
         """What the rule that holds left after the charge, read from `rest`."""
-        return read_loss(parsed(self.rest))
+        return read_loss(parse_canonical(self.rest))
 
     @property
-    def left(self) -> Remaining:
+    def account_remaining(self) -> Remaining:
         """What the state leaves of the account's budget."""
         return Remaining.of(self.state.spent, self.state.budget)
 
@@ -169,11 +169,11 @@ class Request(NamedTuple):
         return written == self.digest or written == self._former_digest(charged)
 
     def _former_digest(self, charged: Sequence[Entry]) -> str:
-        told = [parsed(order.event_text) for order in self.orders]
+        told = [parse_canonical(order.event_text) for order in self.orders]
         if self.terms is not None:
             told = [entry.content["event"] for entry in charged]
         spent = [[order.account.name, event] for order, event in zip(self.orders, told, strict=True)]
-        return digest(canonical([spent, parsed(self.question), *filter(None, [self.replay_key])]).encode())
+        return digest(canonical([spent, parse_canonical(self.question), *filter(None, [self.replay_key])]).encode())
 
 
 def request(
@@ -216,7 +216,7 @@ def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> R
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str, terms: str | None) -> str:
     """Returns the digest of a request; without terms, the events stand for them."""
     accounts = [order.account.name for order in orders]
-    spent = [parsed(order.event_text) for order in orders] if terms is None else terms
+    spent = [parse_canonical(order.event_text) for order in orders] if terms is None else terms
     return digest(canonical([accounts, question, replay_key, spent]).encode())
 
 
@@ -227,13 +227,13 @@ def _order(account: Account, event: Event) -> Order:
         return known[1]
     if len(_ORDERS) >= _MOST_ORDERS:
         _ORDERS.clear()
-    order = _priced(account, event)
+    order = _make_order(account, event)
     _ORDERS[id(event), account.name] = event, order
     return order
 
 
 @lru_cache(maxsize=1024)
-def _priced(account: Account, event: Event) -> Order:
+def _make_order(account: Account, event: Event) -> Order:
     price = prices(event, account.budget, account.neighbours)
     return Order(account, event, canonical(events.to_json(event)), price, price.text)
 
@@ -271,13 +271,13 @@ def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
 def weigh(rows: Transaction, asked: Request) -> None:
     """Raises what `charge` would raise, and writes nothing."""
     for order in asked.orders:
-        _weighed(rows, asked, order)
+        _weigh_charge(rows, asked, order)
 
 
 def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
-    after, (rule, spent, limits), written = _weighed(rows, asked, order)
+    after, (rule, spent, limits), written = _weigh_charge(rows, asked, order)
     rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
     rest = amounts_text(type(rule.cap), rests(limits, spent))
@@ -295,19 +295,21 @@ def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))
 
 
-def _weighed(rows: Transaction, asked: Request, order: Order) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
+def _weigh_charge(
+    rows: Transaction, asked: Request, order: Order
+) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
     """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
     account = order.account.name
-    now, person = (_admitted if not asked.beside else _known)(rows, account, asked.who)
-    allotted = _allotted(rows, account, asked.project, now) if asked.project else ()
+    now, person = (_admit_analyst if not asked.beside else _read_states)(rows, account, asked.who)
+    allotted = _find_project(rows, account, asked.project, now) if asked.project else ()
     price = Price(order.price)
-    after = now.charged(price)
-    held = after.spent.held(now.budget)
+    after = now.with_charge(price)
+    held = after.spent.find_holding_rule(now.budget)
     if held is None:
         raise _refusal(order, now, person)
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
-        charged = state.charged(price)
+        charged = state.with_charge(price)
         if not _within_cap(charged):
             raise _refusal(order, now, person, (who, state))
         written.append((at, charged))
@@ -316,10 +318,10 @@ def _weighed(rows: Transaction, asked: Request, order: Order) -> tuple[AccountSt
 
 def require_admission(rows: Transaction, account: str, who: str) -> None:
     """Lets pass who may charge an account, and raises as `charge` does for everybody else."""
-    _admitted(rows, account, who)
+    _admit_analyst(rows, account, who)
 
 
-def _admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
+def _admit_analyst(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
     now = _standing(rows, account)
     person = changes.member(rows, account, who, now)
     policy.require_asking(rows, account, who, person, now)
@@ -327,13 +329,13 @@ def _admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, 
     return now, person
 
 
-def _known(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
+def _read_states(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
     """For what was let in with its charge, whatever has happened to whoever asks since."""
     now = _standing(rows, account)
     return now, changes.member(rows, account, who, now)
 
 
-def _allotted(rows: Transaction, account: str, project: str, now: AccountState) -> tuple[Capped, ...]:
+def _find_project(rows: Transaction, account: str, project: str, now: AccountState) -> tuple[Capped, ...]:
     """The project that a charge is for.
 
     Raises:
@@ -370,8 +372,8 @@ def _refusal(
     for rule in rules(cap):
         cost = order.price.of(rule)
         if cost is not None and spent.of(rule) is not None:
-            return InsufficientBudget(cost, spent.left(rule), hint)
-    return InsufficientBudget(order.price.spent(cap), cap * 0, hint)
+            return InsufficientBudget(cost, spent.remaining_under(rule), hint)
+    return InsufficientBudget(order.price.spent_under(cap), cap * 0, hint)
 
 
 def _advice(now: AccountState, caps: Sequence[Member]) -> str:
@@ -389,7 +391,7 @@ def _advice(now: AccountState, caps: Sequence[Member]) -> str:
 @lru_cache(maxsize=1024)
 def _cost(price_text: str, currency: type[Loss]) -> tuple[Loss, str]:
     """A price in one currency, and as it is written; worked out once for each."""
-    spent = Tallies.read(parsed(price_text)).sums[CURRENCIES[currency]]
+    spent = Tallies.read(parse_canonical(price_text)).sums[CURRENCIES[currency]]
     if spent is None:
         raise InternalError("A charge was accepted under a rule that has no price for it.")
     cost = loss(currency, spent)

@@ -54,7 +54,7 @@ class Entry(NamedTuple):
             raise LedgerTampered(self.sequence, "cannot be read") from None
 
     @property
-    def shown(self) -> Entry:
+    def without_salt(self) -> Entry:
         """The entry for those who look at the book: without the salt of a new account, which is nobody's to see.
 
         The hash is that of the entry as it is written, with the salt: `Book.verify` checks it.
@@ -108,10 +108,10 @@ class Head(NamedTuple):
 
 def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
     """Returns the entry that follows another: its fields (time to body) with their hash."""
-    return _new(Entry, (sequence, *fields, chained(previous, (sequence, *fields, ""))))
+    return _new(Entry, (sequence, *fields, compute_entry_hash(previous, (sequence, *fields, ""))))
 
 
-def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:
+def compute_entry_hash(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:
     """Returns the hash that an entry, or its fields, must have after another."""
     sequence, time, kind, account, who, price, key, about, body, _ = entry
     lines = f"{previous}\n{sequence}\n{time}\n{kind}\n{account}\n{who}\n{price}\n{key}\n{about}\n{body}"

@@ -17,8 +17,8 @@ from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
-from discreet.ledger.entry import GENESIS, Entry, Head, chained
-from discreet.ledger.serialization import parsed
+from discreet.ledger.entry import GENESIS, Entry, Head, compute_entry_hash
+from discreet.ledger.serialization import parse_canonical
 from discreet.ledger.store.base import BLOCKS, Places, Store, Stored, Transaction
 from discreet.ledger.tallies import Tallies
 
@@ -54,9 +54,9 @@ class Journal:
         self._lock = threading.Lock()
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Tells whether this process writes no more: the book was found altered, or a commit failed."""
-        return self._stopped is not None or self.store.stopped
+        return self._stopped is not None or self.store.is_stopped
 
     def writing(self) -> _Act:
         """Opens one durable transaction on a book that is no older than what was seen before."""
@@ -77,7 +77,7 @@ class Journal:
                 self._refuse_older(rows)
             if places is not None and head != self._acted:
                 rows.foresee(places)
-                if changes.frozen(rows):
+                if changes.is_frozen(rows):
                     raise LedgerError(
                         "The book is read-only: it did not match its anchor, or was moved",
                         "A steward compares it, then resumes.",
@@ -98,7 +98,7 @@ class Journal:
             LedgerError: if it has one.
         """
         with self.reading() as rows:
-            if changes.anchored(rows) is not None:
+            if changes.find_anchored_id(rows) is not None:
                 hint = "Open it with AnchoredBook(path) or Curator(path), or with read_only=True."
                 raise LedgerError(f"The ledger {self.store.path} has an anchor, which is not compared here", hint)
 
@@ -139,7 +139,7 @@ class Journal:
 
     def _freeze(self, anchor: Head) -> None:
         with self.writing() as rows:
-            if not changes.frozen(rows):
+            if not changes.is_frozen(rows):
                 changes.apply(rows, rows.add("freeze", {"anchor": str(anchor)}, who=policy.OWNER))
 
     def resume(self, *, by: str, note: str) -> None:
@@ -148,10 +148,10 @@ class Journal:
             policy.require_steward(rows, "", by, "resume the book")
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
 
-    def frozen(self) -> bool:
+    def is_frozen(self) -> bool:
         """Tells whether the book is read-only until a steward acts."""
         with self.reading() as rows:
-            return changes.frozen(rows)
+            return changes.is_frozen(rows)
 
     def _refuse_older(self, rows: Transaction) -> None:
         seen = self._seen
@@ -202,7 +202,7 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemorySta
         place += 1
         if entry[0] != place:
             raise LedgerTampered(place, "is missing")
-        previous = chained(previous, entry)
+        previous = compute_entry_hash(previous, entry)
         if entry[9] != previous:
             raise LedgerTampered(place, "its content does not fit its hash")
         kind = entry[2]
@@ -225,7 +225,7 @@ def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemorySta
 def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
     """Equal charges are added at once: exact sums do not depend on order."""
     for (account, who, price, project), count in pending.items():
-        changes.charge(states, account, who, Tallies.read(parsed(price)) * count, project_name=project)
+        changes.charge(states, account, who, Tallies.read(parse_canonical(price)) * count, project_name=project)
     pending.clear()
 
 

@@ -25,7 +25,7 @@ from discreet.ledger import changes, charges
 from discreet.ledger.charges import Receipt, Request, require_admission
 from discreet.ledger.entry import Entry, Head, digest
 from discreet.ledger.journal import Journal
-from discreet.ledger.policy import credited
+from discreet.ledger.policy import find_credit_owner
 from discreet.ledger.store.base import AnswerPlace, Stored, StoredHeader, Transaction
 from discreet.privacy import events
 from discreet.privacy.events import Event
@@ -84,7 +84,7 @@ def beside(rows: Transaction, receipt: Receipt, replay_key: str) -> bytes | None
     for kept in rows.answers(replay_key):
         entry = rows.entry(kept.charge)
         if entry is not None and entry.content.get("beside") == receipt.sequence:
-            return _checked(rows, kept).payload
+            return _check_answer(rows, kept).payload
     return None
 
 
@@ -98,7 +98,7 @@ def all_beside(rows: Transaction, receipt: Receipt) -> tuple[Stored, ...]:
     return tuple(kept for kept in found if kept is not None)
 
 
-def released(rows: Transaction, receipt: Receipt) -> Event:
+def read_released_event(rows: Transaction, receipt: Receipt) -> Event:
     """Returns all that was released for a charge, as its answer says; where it says nothing, what was charged for."""
     ended = rows.outcome(receipt.sequence)
     told = None if ended is None else ended.content.get("event")
@@ -117,19 +117,19 @@ def fail(rows: Transaction, receipt: Receipt) -> None:
         if ended.kind != "fail":
             _refuse_second(rows, charge, "It was answered.")
         return
-    for one in joined(rows, charge):
+    for one in find_joined_charges(rows, charge):
         if rows.outcome(one.sequence) is None:
-            body = {"credit": credited(rows, one.account, one.who)}
+            body = {"credit": find_credit_owner(rows, one.account, one.who)}
             changes.apply(rows, rows.add("fail", body, who=one.who, account=one.account, about=one.sequence))
 
 
-def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
+def read_answers(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
     """Returns every answer kept under a replay key, oldest first, each checked against the chain.
 
     Raises:
         LedgerTampered: if one was changed.
     """
-    return tuple(_checked(rows, answer) for answer in rows.answers(replay_key))
+    return tuple(_check_answer(rows, answer) for answer in rows.answers(replay_key))
 
 
 _HEADERS: dict[AnswerPlace, StoredHeader] = {}  # what is recorded never changes, and a hash stands for one record
@@ -137,10 +137,10 @@ _MOST_HEADERS = 4096
 _LONGEST_HEADER = 1 << 16  # bytes that are remembered
 
 
-def related(rows: Transaction, start: str, most: int) -> tuple[StoredHeader, ...]:
+def read_headers(rows: Transaction, start: str, most: int) -> tuple[StoredHeader, ...]:
     """Returns the headers of the newest answers whose replay key begins like this, each checked and with its question.
 
-    What this process has read once is not read again. Answers themselves are read and checked by `opened`.
+    What this process has read once is not read again. Answers themselves are read and checked by `read_answer`.
 
     Raises:
         LedgerTampered: if one was changed.
@@ -190,7 +190,7 @@ def _remember(found: StoredHeader) -> StoredHeader:
     return found
 
 
-def opened(rows: Transaction, place: AnswerPlace) -> Stored:
+def read_answer(rows: Transaction, place: AnswerPlace) -> Stored:
     """Returns the whole answer that is kept at a place, checked.
 
     Raises:
@@ -199,10 +199,10 @@ def opened(rows: Transaction, place: AnswerPlace) -> Stored:
     answer = rows.answer_at(place.sequence)
     if answer is None or answer.replay_key != place.replay_key:
         raise LedgerTampered(place.sequence, "its answer is missing")
-    return _checked(rows, answer)
+    return _check_answer(rows, answer)
 
 
-def _checked(rows: Transaction, answer: Stored) -> Stored:
+def _check_answer(rows: Transaction, answer: Stored) -> Stored:
     """Returns an answer with what its entry says that was released."""
     entry = rows.entry(answer.sequence)
     if entry is None or not answer.is_of(entry):
@@ -235,7 +235,7 @@ def _of_charge(rows: Transaction, charge: int) -> Stored | None:
     ended = rows.outcome(charge)
     if ended is None or ended.kind == "fail":
         return None
-    kept = [found for found in stored(rows, ended.content["replay_key"]) if found.charge == charge]
+    kept = [found for found in read_answers(rows, ended.content["replay_key"]) if found.charge == charge]
     if not kept:
         raise LedgerTampered(ended.sequence, "its answer is missing")
     return kept[0]
@@ -248,7 +248,7 @@ def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
         raise LedgerError(f"Charge {charge.sequence} has already ended", hint)
 
 
-def joined(rows: Transaction, charge: Entry) -> tuple[Entry, ...]:
+def find_joined_charges(rows: Transaction, charge: Entry) -> tuple[Entry, ...]:
     """Returns the charges of all accounts that were made together with this one, and after it; itself first.
 
     They stand one after the other, in the order of the names of their accounts, and each says how many there are.
@@ -285,7 +285,7 @@ _POLL = 0.01  # seconds between looks for the outcome of what somebody else runs
 _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain
 
 
-def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
+def claim_run(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
     """Returns a receipt to run a charge again, after waiting for whoever runs it; None once it has ended.
 
     The wait is so many seconds, twice as many after each claim, and none if whoever ran it was interrupted.
@@ -296,7 +296,7 @@ def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
         LedgerError: if the charge belongs to a period before the last renewal, or before the book was restored.
     """
     while True:
-        seen = _awaited(journal, receipt, wait)
+        seen = _await_runner(journal, receipt, wait)
         if seen is None:
             return None
         with journal.acting() as rows:
@@ -320,7 +320,7 @@ def interrupt(rows: Transaction, receipt: Receipt) -> bool:
     return ended is not None and ended.kind == "answer"
 
 
-def _awaited(journal: Journal, receipt: Receipt, wait: float) -> int | None:
+def _await_runner(journal: Journal, receipt: Receipt, wait: float) -> int | None:
     """The number of the claim whose runner is gone, or late; None if the charge has ended."""
     last, deadline = -1, 0.0
     while True:
@@ -340,7 +340,7 @@ def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
     """The claim after the one that was seen; None if the charge has ended, or somebody else was faster."""
     mine = receipt._replace(repeated=False, claim=seen + 1)
     charge = own_charge(rows, mine)
-    together = joined(rows, charge)
+    together = find_joined_charges(rows, charge)
     for one in together:
         require_admission(rows, one.account, one.who)
     if rows.outcome(charge.sequence) is not None or changes.claims(rows, charge.sequence)[0] != seen:
@@ -367,7 +367,7 @@ def reopen(rows: Transaction, receipt: Receipt) -> Receipt | None:
     charge = own_charge(rows, mine)
     if rows.outcome(charge.sequence) is not None:
         return None
-    for one in joined(rows, charge):
+    for one in find_joined_charges(rows, charge):
         _require_same_period(rows, one)
     return mine
 

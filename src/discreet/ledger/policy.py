@@ -20,7 +20,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import SHARED, AccountState, Balance, Failures, Member, Role
-from discreet.ledger.serialization import parsed
+from discreet.ledger.serialization import parse_canonical
 from discreet.ledger.store.base import Transaction
 from discreet.progress import Progress
 
@@ -86,10 +86,10 @@ def require_asking(states: changes.States, account: str, who: str, person: Membe
 
 def _role_on_book(states: changes.States, who: str) -> Role | None:
     text = states.get("role", who)
-    return None if text is None else Role(parsed(text)["role"])
+    return None if text is None else Role(parse_canonical(text)["role"])
 
 
-def credited(rows: Transaction, account: str, who: str) -> str:
+def find_credit_owner(rows: Transaction, account: str, who: str) -> str:
     """Tells whose credits a failure of somebody uses: their own, or `SHARED`."""
     return SHARED if role(rows, account, who) is None else who
 
@@ -102,7 +102,7 @@ def failures(rows: Transaction, account: str, now: AccountState) -> Failures:
     """
     counts = Counter(changes.credits_used(rows, account) or {})
     if counts.total() < now.failures:
-        counts.update(credited(rows, account, who) for who in _earlier(rows, account))
+        counts.update(find_credit_owner(rows, account, who) for who in _earlier(rows, account))
     return Failures(dict(counts))
 
 
@@ -114,9 +114,9 @@ def require_credit(rows: Transaction, account: str, who: str, now: AccountState)
     """
     if not now.failures:
         return
-    found, name = failures(rows, account, now), credited(rows, account, who)
+    found, name = failures(rows, account, now), find_credit_owner(rows, account, who)
     if found.stops(name):
-        raise AccountLocked(account, found.counts[name], analyst=who, total=found.used, shared=name == SHARED)
+        raise AccountLocked(account, found.counts[name], analyst=who, total=found.used_credits, shared=name == SHARED)
 
 
 def _earlier(rows: Transaction, account: str) -> list[str]:
@@ -130,7 +130,7 @@ def _earlier(rows: Transaction, account: str) -> list[str]:
     return names
 
 
-def opened(states: changes.States, account: str) -> AccountState:
+def require_account(states: changes.States, account: str) -> AccountState:
     """Returns where an account stands.
 
     Raises:
@@ -149,11 +149,11 @@ def unknown(account: str) -> InvalidParameter:
 
 def balance(rows: Transaction, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
     """Returns the figures of an account, or of one analyst or project on it."""
-    now = opened(rows, account)
+    now = require_account(rows, account)
     if project is not None:
         return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
     found = failures(rows, account, now)
     if analyst is None:
         return Balance.of(now, found)
-    own = credited(rows, account, analyst)
+    own = find_credit_owner(rows, account, analyst)
     return Balance.of_member(changes.member(rows, account, analyst, now), now, found, own)

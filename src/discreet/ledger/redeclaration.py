@@ -36,7 +36,7 @@ from hashlib import sha256
 from typing import Any
 
 from discreet.errors import DeclarationChanged, InvalidParameter
-from discreet.ledger.serialization import canonical, parsed
+from discreet.ledger.serialization import canonical, parse_canonical
 
 LONGEST_LIST = 1 << 12
 """Characters of a list of keys, as JSON, that is always written into its declaration. A longer list is written there
@@ -60,7 +60,7 @@ def differences(before: str, after: str) -> tuple[str, ...]:
     >>> differences(column % (120, 1), column % (110, 3))
     ('bounds of age: 0 to 120 -> 0 to 110', 'max_rows: 1 -> 3')
     """
-    old, new = parsed(before), parsed(after)
+    old, new = parse_canonical(before), parse_canonical(after)
     return tuple(_lines(old, new))
 
 
@@ -72,7 +72,7 @@ def named_keys(declaration: str) -> dict[str, int]:
     """
     if '"digest"' not in declaration:  # most have none, and that is seen without parsing
         return {}
-    lists = [column.get("keys") for column in parsed(declaration).get("columns", {}).values()]
+    lists = [column.get("keys") for column in parse_canonical(declaration).get("columns", {}).values()]
     return {keys["digest"]: keys["count"] for keys in lists if isinstance(keys, dict)}
 
 
@@ -97,7 +97,7 @@ def check_same_people(table: str, before: str, after: str, others: Mapping[str, 
     Raises:
         InvalidParameter: naming what says who is protected.
     """
-    old, new = parsed(before), parsed(after)
+    old, new = parse_canonical(before), parse_canonical(after)
     if old.get("unit") != new.get("unit"):
         raise InvalidParameter(
             "unit",
@@ -147,10 +147,10 @@ def require_seen(table: str, before: str, after: str, replacing: str | None) -> 
     raise DeclarationChanged(table, differences(before, after), hint)
 
 
-def attached(content: Mapping[str, Any]) -> str:
+def describe_attachment(content: Mapping[str, Any]) -> str:
     """Returns what an entry says that puts a table, a version of it or another declaration under an account.
 
-    >>> attached({"table": "visits", "version": "2026-11", "declaration": "{}"})
+    >>> describe_attachment({"table": "visits", "version": "2026-11", "declaration": "{}"})
     'visits 2026-11'
     """
     said = f"{content['table']} {content['version']}".strip()
@@ -171,7 +171,7 @@ def _id_columns(declared: Mapping[str, Any]) -> list[str]:
 def _ways(table: str, others: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Tables whose rows find their people by a column of this one, each with the column."""
     for other, declared in others.items():
-        unit = parsed(declared).get("unit")
+        unit = parse_canonical(declared).get("unit")
         if other != table and isinstance(unit, list) and len(unit) == 1 and ARROW in unit[0]:
             end, _, key = unit[0].split(ARROW)[1].strip().partition(".")
             if end == table:
@@ -212,7 +212,7 @@ def _column(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | N
         if new is not None and new.get("bounds"):
             yield f"bounds of {name}: {_range(new)}"
         if new is not None and new.get("keys"):
-            yield f"keys of {name}: {_listed(new['keys'])}"
+            yield f"keys of {name}: {_describe_keys(new['keys'])}"
         return
     if old.get("type") != new.get("type"):
         yield f"type of {name}: {old.get('type')} -> {new.get('type')}"
@@ -229,20 +229,20 @@ def _keys(name: str, old: _Listed, new: _Listed) -> Iterator[str]:
     if isinstance(old, dict) or isinstance(new, dict):
         if _digest(old) != _digest(new):
             other = "other " if _number(old) == _number(new) else ""
-            yield f"keys of {name}: {_listed(old)} -> {other}{_listed(new)}"
+            yield f"keys of {name}: {_describe_keys(old)} -> {other}{_describe_keys(new)}"
         return
     if old is None or new is None:
         if old is not new:
-            yield f"keys of {name}: {_listed(old)} -> {_listed(new)}"
+            yield f"keys of {name}: {_describe_keys(old)} -> {_describe_keys(new)}"
         return
     written = [[json.dumps(key) for key in keys] for keys in (old, new)]  # 1 and True are different keys
     before, after = map(set, written)
     removed = [key for key, sign in zip(old, written[0], strict=True) if sign not in after]
     added = [key for key, sign in zip(new, written[1], strict=True) if sign not in before]
     if added:
-        yield f"keys of {name}: added {_listed(added)}"
+        yield f"keys of {name}: added {_describe_keys(added)}"
     if removed:
-        yield f"keys of {name}: removed {_listed(removed)}"
+        yield f"keys of {name}: removed {_describe_keys(removed)}"
     if not added and not removed and old != new:
         yield f"keys of {name}: in another order"
 
@@ -258,7 +258,7 @@ def _number(keys: _Listed) -> int | None:
     return keys["count"] if isinstance(keys, dict) else None if keys is None else len(keys)
 
 
-def _listed(keys: _Listed) -> str:
+def _describe_keys(keys: _Listed) -> str:
     if keys is None:
         return "none"
     if isinstance(keys, dict):

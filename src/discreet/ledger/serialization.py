@@ -68,10 +68,10 @@ quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
 """The canonical JSON of a text."""
 
 
-def parsed(text: str) -> Any:
+def parse_canonical(text: str) -> Any:
     """Reads what `canonical` wrote; nothing stands around it that would have to be skipped.
 
-    >>> parsed('{"a":"x","b":[1,true]}')
+    >>> parse_canonical('{"a":"x","b":[1,true]}')
     {'a': 'x', 'b': [1, True]}
     """
     return _DECODER.raw_decode(text)[0]
@@ -97,7 +97,7 @@ def read_header(payload: bytes | str) -> dict[str, Any]:
     """
     first, line_break, _ = payload.partition("\n") if isinstance(payload, str) else payload.partition(b"\n")
     text = first if isinstance(first, str) else first.decode()
-    return dict(json.loads(_closed(text) if line_break else text))
+    return dict(json.loads(_close_header(text) if line_break else text))
 
 
 def read_body(payload: bytes | str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def read_body(payload: bytes | str) -> dict[str, Any]:
     return dict(json.loads("{" + rest if line_break else first))
 
 
-def _closed(header: str) -> str:
+def _close_header(header: str) -> str:
     return header.removesuffix(",") + "}"
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.dataclass import dataclass
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Balance, Role, bounded
+from discreet.ledger.account import Balance, Role, describe_loss
 from discreet.ledger.store.base import Transaction
 from discreet.privacy import Loss
 from discreet.report.display import Display
@@ -61,8 +61,8 @@ class Share(Appointment):
     def figures(self) -> tuple[str, str, str]:
         """The cap, what is spent, and what the cap leaves, in words; without a cap it is the account that limits."""
         if self.cap is None:
-            return "none", bounded(self.balance.spent), "as the account"
-        return str(self.cap), bounded(self.balance.spent), str(self.balance.remaining)
+            return "none", describe_loss(self.balance.spent), "as the account"
+        return str(self.cap), describe_loss(self.balance.spent), str(self.balance.remaining)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def standing(rows: Transaction, account: str) -> Standing:
     Raises:
         InvalidParameter: if there is none of that name.
     """
-    now, whole = policy.opened(rows, account), policy.balance(rows, account)
+    now, whole = policy.require_account(rows, account), policy.balance(rows, account)
     people, projects = spenders(rows, account)
     fields = {field.name: getattr(whole, field.name) for field in dataclasses.fields(Balance)}
     return Standing(
@@ -129,13 +129,13 @@ def standing(rows: Transaction, account: str) -> Standing:
 
 
 def _person(rows: Transaction, account: str, who: str, whole: Balance) -> Share:
-    cap = changes.member(rows, account, who, policy.opened(rows, account)).cap
+    cap = changes.member(rows, account, who, policy.require_account(rows, account)).cap
     own = policy.balance(rows, account, analyst=who)
     return _share(who, policy.role(rows, account, who), cap, own, whole)
 
 
 def _project(rows: Transaction, account: str, name: str, whole: Balance) -> Share:
-    known = changes.project(rows, account, name, policy.opened(rows, account))
+    known = changes.project(rows, account, name, policy.require_account(rows, account))
     own = policy.balance(rows, account, project=name)
     return _share(name, None, None if known is None else known.cap, own, whole)
 

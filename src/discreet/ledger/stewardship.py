@@ -21,7 +21,7 @@ from discreet.ledger.account import Account, Balance, Role, same_currency
 from discreet.ledger.entry import digest
 from discreet.ledger.journal import Journal
 from discreet.ledger.redeclaration import LONGEST_BLOCK, check_same_people, keys_place, named_keys, require_seen
-from discreet.ledger.serialization import name, parsed, text, write_loss
+from discreet.ledger.serialization import name, parse_canonical, text, write_loss
 from discreet.ledger.store.base import VERSIONS, Transaction, no_charge
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
@@ -68,7 +68,7 @@ class Origin:
         """Tells whether the book says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
 
-    def found(self, told: TableRecord) -> bool:
+    def is_origin_of(self, told: TableRecord) -> bool:
         """Tells whether a table was read from one of these paths, or one of these files wherever they were then."""
         theirs: Mapping[str, str] = told.get("files", {})
         return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
@@ -102,7 +102,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
         if identity and told.get("identity") == identity:
             raise InvalidParameter("identity", identity, f"not to be that of table {other!r}", f"{hint} use another.")
         before = own.get("files", {}).keys() & told.get("files", {}).keys()  # then an identity was declared
-        if not identity and origin.found(told) and not before:
+        if not identity and origin.is_origin_of(told) and not before:
             condition = f"not to be the data of table {other!r}, which have a budget"
             hint += " declare with identity=... which other data it holds."
             raise InvalidParameter("source", next(iter(origin.files)), condition, hint)
@@ -110,7 +110,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
 
 def tables(rows: Transaction) -> dict[str, TableRecord]:
     """Returns what the book says of every table."""
-    return {place: parsed(content) for _, place, content in rows.states("table")}
+    return {place: parse_canonical(content) for _, place, content in rows.states("table")}
 
 
 SALT_BITS = 256
@@ -158,7 +158,9 @@ class Stewardship:
                 raise InvalidParameter("budget", None, f"for the new account {called!r}", hint)
             rules(budget)
             opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=new_salt())
-            changes.apply(rows, rows.add("open", {"account": parsed(opened.write())}, who=steward, account=called))
+            changes.apply(
+                rows, rows.add("open", {"account": parse_canonical(opened.write())}, who=steward, account=called)
+            )
         return opened
 
     def attach(
@@ -200,7 +202,7 @@ class Stewardship:
             if known is not None:
                 _check_same_account(known, called, owner)
                 if known["declaration"] != declaration:
-                    body |= _replaced(tables(rows), called, declaration, replacing)
+                    body |= _replace_declaration(tables(rows), called, declaration, replacing)
                 elif version in known["versions"] and origin.is_told(known):
                     return
             require_one_budget(tables(rows), called, owner, origin)
@@ -220,7 +222,7 @@ class Stewardship:
 
     def _change_budget(self, kind: str, account: str, budget: Loss | None, by: str, note: str) -> Balance:
         with self._journal.acting() as rows:
-            now = policy.opened(rows, account)
+            now = policy.require_account(rows, account)
             policy.require_steward(rows, account, by, f"{kind} account {account!r}")
             chosen = now.budget if budget is None else same_currency(now.budget, budget)
             changes.apply(rows, rows.add(kind, {"budget": write_loss(chosen), "note": note}, who=by, account=account))
@@ -241,7 +243,7 @@ class Stewardship:
                 raise NotPermitted(
                     steward, "appoint the owner", "Whoever holds the file is a steward; use another name."
                 )
-            now = policy.opened(rows, account) if account else None
+            now = policy.require_account(rows, account) if account else None
             if cap is not None and now is None:
                 hint = Hint("Name the account, e.g. {account:visits}.")
                 raise InvalidParameter("cap", cap, "to come with an account", hint)
@@ -260,7 +262,7 @@ class Stewardship:
         """
         called, steward, why = name(project=project), name(by=by), text(note=note)
         with self._journal.acting() as rows:
-            same_currency(policy.opened(rows, account).budget, cap, "cap")
+            same_currency(policy.require_account(rows, account).budget, cap, "cap")
             policy.require_steward(rows, account, steward, "allot to projects")
             body = {"cap": write_loss(cap), "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))
@@ -290,7 +292,7 @@ class Stewardship:
         """Gives everybody's failure credits on an account back."""
         steward, why = name(by=by), text(note=note)
         with self._journal.acting() as rows:
-            policy.opened(rows, account)
+            policy.require_account(rows, account)
             policy.require_steward(rows, account, steward, f"unlock account {account!r}")
             changes.apply(rows, rows.add("unlock", {"note": why}, who=steward, account=account))
 
@@ -322,7 +324,7 @@ def _block(told: str, count: int, blocks: Blocks) -> bytes:
     if len(block) > LONGEST_BLOCK:
         condition = f"to have at most {LONGEST_BLOCK} characters together"
         raise InvalidParameter("keys", f"{len(block)} characters", condition, "Declare fewer or shorter keys.")
-    if digest(block) != told or len(parsed(block.decode())) != count:
+    if digest(block) != told or len(parse_canonical(block.decode())) != count:
         raise InvalidParameter("keys", f"{count} keys", "to be those that the declaration names")
     return block
 
@@ -347,7 +349,9 @@ def _check_same_account(known: TableRecord, table: str, account: str) -> None:
         )
 
 
-def _replaced(known: Mapping[str, TableRecord], table: str, declaration: str, replacing: str | None) -> dict[str, str]:
+def _replace_declaration(
+    known: Mapping[str, TableRecord], table: str, declaration: str, replacing: str | None
+) -> dict[str, str]:
     """What an entry says of the declaration that another one takes the place of."""
     declared = {other: told["declaration"] for other, told in known.items()}
     before = declared.pop(table)

@@ -86,7 +86,7 @@ class Tallies:
         """Reads the sums that `write` wrote; the same object for the same text, as long as it is remembered."""
         return _read(tuple(fields.items()))
 
-    def covered(self, promise: Tallies) -> bool:
+    def is_covered_by(self, promise: Tallies) -> bool:
         """Tells whether these sums are at most those promised, under every rule that has a sum for the promise."""
         return all(
             cap is None or (spent is not None and within(spent, cap))
@@ -95,10 +95,10 @@ class Tallies:
 
     def holding(self, budget: Loss) -> filters.Rule | None:
         """Returns the first rule of a budget that these sums keep, or None if they keep none."""
-        held = self.held(budget)
+        held = self.find_holding_rule(budget)
         return None if held is None else held[0]
 
-    def held(self, budget: Loss) -> tuple[filters.Rule, Amounts, Amounts] | None:
+    def find_holding_rule(self, budget: Loss) -> tuple[filters.Rule, Amounts, Amounts] | None:
         """Returns the same rule with its sum and its cap."""
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
@@ -111,7 +111,7 @@ class Tallies:
         spent = self._sum(rule)
         return None if spent is None else loss(type(rule.cap), spent)
 
-    def spent(self, budget: Loss) -> Loss | None:
+    def spent_under(self, budget: Loss) -> Loss | None:
         """Returns what was spent, in the currency of the first rule that holds; else of the first that can tell."""
         rule = self.holding(budget)
         told = [self.of(other) for other in rules(budget) if self._sum(other) is not None]
@@ -120,9 +120,9 @@ class Tallies:
     def remaining(self, budget: Loss) -> Loss:
         """Returns what is left under the first rule that holds; zero if none does."""
         rule = self.holding(budget)
-        return budget * 0 if rule is None else self.left(rule)
+        return budget * 0 if rule is None else self.remaining_under(rule)
 
-    def left(self, rule: filters.Rule) -> Loss:
+    def remaining_under(self, rule: filters.Rule) -> Loss:
         """Returns what one rule leaves; never negative, and below the smallest amount there is it counts as nothing."""
         limits = _amounts(rule.cap)
         return loss(type(rule.cap), ratios.rests(limits, self._sum(rule) or limits))
@@ -157,7 +157,7 @@ class Price:
         self._price = price
         self._added: list[tuple[Tallies, Tallies]] = []
 
-    def added(self, spent: Tallies) -> Tallies:
+    def add_to(self, spent: Tallies) -> Tallies:
         """Sums after one more charge of this price."""
         for known, after in self._added:
             if known is spent or known.sums == spent.sums:
@@ -259,17 +259,17 @@ def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     if len(spent) == 1:
         return (first,)
     delta = more[1]
-    return _bounded(first, plus(spent[1], delta)) if delta[0] else (first, spent[1])
+    return _bound_amounts(first, plus(spent[1], delta)) if delta[0] else (first, spent[1])
 
 
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
     if spent is None:
         return None
     first = ratios.times(spent[0], count)
-    return (first,) if len(spent) == 1 else _bounded(first, ratios.times(spent[1], count))
+    return (first,) if len(spent) == 1 else _bound_amounts(first, ratios.times(spent[1], count))
 
 
-def _bounded(first: Amount, delta: Amount) -> Amounts | None:
+def _bound_amounts(first: Amount, delta: Amount) -> Amounts | None:
     """None where a delta has reached 1: nothing is bounded any more."""
     return None if delta[0] >= delta[1] else (first, delta)
 
@@ -283,8 +283,8 @@ class Remaining:
         epsilon: the largest epsilon that a single pure question may still have, under whichever rule allows most.
 
     >>> from discreet.privacy import Budget
-    >>> left = Remaining.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
-    >>> print(left, "| a pure question of", left.epsilon)
+    >>> remaining_under = Remaining.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
+    >>> print(remaining_under, "| a pure question of", remaining_under.epsilon)
     rho=0.5 | a pure question of 1
     """
 

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import special
 from discreet.local.oracles.local_hashing import checked_hashes, hash_support, joined_bits, response, supports
 from discreet.local.oracles.oracle import checked_epsilon
-from discreet.local.oracles.reports import Reports, accepted, canonical
+from discreet.local.oracles.reports import Reports, accept_reports, canonical
 from discreet.local.oracles.walsh_hadamard import parity
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
@@ -166,14 +166,14 @@ class HeavyHitters:
         listed = [values] if isinstance(values, str) else values.tolist() if hasattr(values, "tolist") else values
         if not isinstance(listed, Iterable):
             raise _foreign()
-        rows = [self._numbered(text) for text in listed]
+        rows = [self._encode_text(text) for text in listed]
         symbols = np.zeros((len(rows), self.levels * self._symbols), dtype=np.int64)
         for row, numbers in zip(symbols, rows, strict=True):
             row[: len(numbers)] = numbers
         weights = 1 << (self._symbol_bits * np.arange(self._symbols, dtype=np.int64))
         return np.asarray(symbols.reshape(len(rows), self.levels, self._symbols) @ weights)
 
-    def _numbered(self, text: Any) -> list[int]:
+    def _encode_text(self, text: Any) -> list[int]:
         if not isinstance(text, str):
             raise _foreign()
         if self.alphabet is None:
@@ -201,19 +201,19 @@ class HeavyHitters:
         """
         chance = check.probability(confidence=confidence)
         columns = (2 + self._hash_bits * self.levels,)
-        rows, _, private = accepted(reports, canonical(self.parameters), columns, self._valid, drop=drop)
+        rows, _, private = accept_reports(reports, canonical(self.parameters), columns, self._valid, drop=drop)
         survivors = np.zeros((1, 0), dtype=np.int64)
         for level in range(self.levels - 1):
-            beginnings, counts, people = self._extended(rows, survivors, level)
+            beginnings, counts, people = self._extend_survivors(rows, survivors, level)
             survivors = beginnings[self._clear(counts, people)]
-        strings, counts, people = self._extended(rows, survivors, self.levels - 1)
-        return self._found(strings, counts, people, chance, private=private)
+        strings, counts, people = self._extend_survivors(rows, survivors, self.levels - 1)
+        return self._build_frequent_strings(strings, counts, people, chance, private=private)
 
-    def _extended(self, rows: NDArray[Any], survivors: Ints, level: int) -> tuple[Ints, Ints, int]:
+    def _extend_survivors(self, rows: NDArray[Any], survivors: Ints, level: int) -> tuple[Ints, Ints, int]:
         """All ways to go on from the survivors by one block, how many reports support each, and of how many."""
         some = rows[rows[:, 0] == level].astype(np.int64)
         masks = some[:, 2:].reshape(len(some), self._hash_bits, self.levels)
-        allowed = self._allowed()
+        allowed = self._allowed_blocks()
         grown, counts = [np.zeros((0, level + 1), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for beginning in survivors:
             known = joined_bits(parity(np.bitwise_xor.reduce(masks[:, :, :level] & beginning, axis=2)))
@@ -224,7 +224,7 @@ class HeavyHitters:
             grown.append(np.column_stack([np.tile(beginning, (len(words), 1)), words]))
         return np.concatenate(grown), np.concatenate(counts), len(some)
 
-    def _allowed(self) -> Ints:
+    def _allowed_blocks(self) -> Ints:
         """The blocks that strings can have: no symbol comes after the end, and each has a number of the alphabet."""
         words = np.arange(1 << self._word, dtype=np.int64)
         shifts = self._symbol_bits * np.arange(self._symbols, dtype=np.int64)
@@ -241,7 +241,7 @@ class HeavyHitters:
         as_large = special.bdtrc(counts[order] - 1.0, people, 1 / self.hashes)
         return np.asarray(order[as_large < min(_RARE, 1 / len(counts))])  # of all that nobody has, one passes or none
 
-    def _found(
+    def _build_frequent_strings(
         self, strings: Ints, counts: Ints, people: int, confidence: Fraction, *, private: bool
     ) -> FrequentStrings:
         if not people or not len(strings):

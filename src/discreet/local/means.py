@@ -31,7 +31,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure
 from discreet.lazy import special
 from discreet.local.oracles.oracle import checked_epsilon, odds_coin
-from discreet.local.oracles.reports import Reports, accepted, canonical
+from discreet.local.oracles.reports import Reports, accept_reports, canonical
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, source_of, uniform_below
@@ -151,7 +151,7 @@ class MeanOracle(ABC):
         law = uniform_below(_WEIGHTS, places.size, bits=source) if len(self.windows) > 1 else np.zeros_like(places)
         result, weight, first = np.zeros_like(places), 0, 0
         for share, window in self.windows:
-            drawn = first + window.draw(_rounded(places, window.steps, source), source)
+            drawn = first + window.draw(_round_randomly(places, window.steps, source), source)
             result = np.where((weight <= law) & (law < weight + share), drawn, result)
             weight, first = weight + share, first + window.outputs
         return Reports(canonical(self.parameters), result, private=source.private)
@@ -186,7 +186,7 @@ class MeanOracle(ABC):
             InvalidParameter: for reports of another oracle or other bounds, for none, and for impossible ones.
         """
         chance = check.probability(confidence=confidence)
-        rows, _, private = accepted(reports, canonical(self.parameters), (), self._valid, drop=drop)
+        rows, _, private = accept_reports(reports, canonical(self.parameters), (), self._valid, drop=drop)
         table = np.concatenate([window.values() for _, window in self.windows])
         ends = _ends(self, table, rows.astype(np.int64), float(1 - chance))
         low, high = map(float, self.bounds)
@@ -333,7 +333,7 @@ def _piecewise(epsilon: Fraction, steps: int) -> Window:
     return Window(epsilon, steps, max(1, round(steps * math.exp(-float(epsilon) / 2))))
 
 
-def _rounded(places: Ints, steps: int, bits: Bits) -> Ints:
+def _round_randomly(places: Ints, steps: int, bits: Bits) -> Ints:
     """Points below or above the places, at random, without bias: exact, in whole numbers."""
     finer = _PLACES - (steps.bit_length() - 1)
     up = uniform_below(1 << finer, places.size, bits=bits) < (places & ((1 << finer) - 1))

@@ -77,7 +77,9 @@ class Survey:
             question=check.label(question=question),
             values=answers,
             epsilon=check.positive(epsilon=epsilon),
-            oracle=best(domain, epsilon, people) if oracle is None else _named(oracle)(epsilon=epsilon, domain=domain),
+            oracle=best(domain, epsilon, people)
+            if oracle is None
+            else _find_oracle(oracle)(epsilon=epsilon, domain=domain),
         )
 
     @property
@@ -183,7 +185,7 @@ def _whole(report: object, shape: tuple[int, ...]) -> bool:
     return all(type(number) is int and abs(number) < 1 << 62 for number in numbers)
 
 
-def _named(name: object) -> Any:
+def _find_oracle(name: object) -> Any:
     kinds = {kind.__name__: kind for kind in KINDS}
     if not isinstance(name, str) or name not in kinds:
         raise InvalidParameter("oracle", name, f"to be one of {', '.join(kinds)}", _HINT)

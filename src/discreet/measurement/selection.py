@@ -118,7 +118,7 @@ class Threshold:
         """Returns the number of people, of one row each, whose group is shown with a probability of one half."""
         return self.smallest
 
-    def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
+    def select_groups(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
         """Selects the groups that are shown, given their noisy statistics."""
         del exact, releaser
         found = self.size.linear.numerators(noisy)
@@ -160,10 +160,10 @@ class Optimal:
         """Returns the number of people whose group is shown with a probability of one half."""
         return self.mechanism.half_kept_count()
 
-    def kept(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
+    def select_groups(self, noisy: Integers, exact: ExactGroups, releaser: Releaser) -> Kept:
         """Selects the groups that are shown, given how many people each has: the statistic after the noisy ones."""
         start = noisy.shape[1]
-        return releaser.select(self.mechanism, exact.measured(start, start + 1))
+        return releaser.select(self.mechanism, exact.slice_statistics(start, start + 1))
 
     def __str__(self) -> str:
         return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
@@ -220,7 +220,7 @@ class Weighted:
             groups = open_exact(read(self.reading(reading, found)).in_order())
             weights = column_of(map(self._weight, groups.numbers))
             kept = releaser.weigh(self.mechanism, turn, ExactGroups(groups.with_statistics([weights])))
-            found += groups.taken(np.flatnonzero(kept)).key_tuples
+            found += groups.take_places(np.flatnonzero(kept)).key_tuples
         return in_order(found)
 
     def _weight(self, numbers: Sequence[int]) -> int:
@@ -259,17 +259,17 @@ def release_shown(
         other: the key under which all that is not shown is added up, if it is.
     """
     grains = grains_of(measures)
-    noisy = releaser.statistics(measures, groups.measured(0, len(grains)).rounded(grains))
-    kept = np.flatnonzero(selection.kept(noisy, groups, releaser))
+    noisy = releaser.statistics(measures, groups.slice_statistics(0, len(grains)).round_statistics(grains))
+    kept = np.flatnonzero(selection.select_groups(noisy, groups, releaser))
     content = open_exact(groups)
-    shown, released = content.taken(kept).key_rows, noisy[kept]
+    shown, released = content.take_places(kept).key_rows, noisy[kept]
     if other is None:
         return shown, released
-    hidden = content.taken(np.setdiff1d(np.arange(content.length), kept))
+    hidden = content.take_places(np.setdiff1d(np.arange(content.length), kept))
     sums = [column_of([added_up(column)]) for column in hidden.statistics[: len(grains)]]
-    together = ExactGroups(GroupColumns(1, (), tuple(sums))).rounded(grains)
+    together = ExactGroups(GroupColumns(1, (), tuple(sums))).round_statistics(grains)
     uncut = [measure.uncut for measure in measures]
-    return shown.extended(other), np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
+    return shown.with_key(other), np.concatenate([released, releaser.statistics(uncut, together)], axis=0)
 
 
 def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *, weighs: bool) -> Optimal | Weighted:

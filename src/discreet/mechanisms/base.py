@@ -80,11 +80,11 @@ def on_grid(array: NDArray[Any], grid: Grid) -> bool:
     """Tells whether every entry is a grid point, so that rounding moves nothing."""
     if array.dtype.kind != "f":
         return grid.on_grid(array)
-    scaled = _scaled(array, grid)
+    scaled = _scale_to_grid(array, grid)
     return bool(np.all((scaled == np.floor(scaled)) & ((scaled != 0) | (array == 0))))
 
 
-def _scaled(array: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
+def _scale_to_grid(array: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
     with np.errstate(over="ignore", under="ignore"):  # what leaves the range of floats is noticed by its caller
         return np.ldexp(array, -grid.exponent)
 
@@ -107,7 +107,7 @@ def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
         return None
     if not np.isfinite(array).all():
         raise InvalidValue("to be finite", "Replace NaN and infinities by a public rule before the release.")
-    scaled = _scaled(array, grid)
+    scaled = _scale_to_grid(array, grid)
     exact = (np.ldexp(scaled, grid.exponent) == array).all() and (not scaled.size or np.abs(scaled).max() < _SAFE)
     return scaled if exact else None
 

@@ -22,10 +22,10 @@ LARGEST_DIMENSION = 10**12
 _FLAT = 600.0  # 1 / scale from which on a draw is 0, but for a chance that floats barely hold
 
 
-def calibrated(steps: int, epsilon: Fraction) -> events.DiscreteLaplace:
+def calibrate_noise(steps: int, epsilon: Fraction) -> events.DiscreteLaplace:
     """Returns the noise on integers for an epsilon, if one unit moves them by so many steps in the L1 norm.
 
-    >>> calibrated(3, Fraction(1, 2))
+    >>> calibrate_noise(3, Fraction(1, 2))
     DiscreteLaplace(scale=Fraction(6, 1), sensitivity=3)
     """
     return events.DiscreteLaplace(scale=steps / epsilon, sensitivity=steps)
@@ -103,7 +103,7 @@ class Laplace(Lattice):
     @property
     def event(self) -> events.DiscreteLaplace:
         """Returns what one release costs, for accounting."""
-        return calibrated(self._steps, self.epsilon)
+        return calibrate_noise(self._steps, self.epsilon)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
         """Releases the value on the grid, plus noise.

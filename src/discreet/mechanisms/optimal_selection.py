@@ -47,16 +47,18 @@ class OptimalRule:
         if delta >= _HALF:
             return cls(epsilon, delta, turn, 2)
         start = cls(epsilon, delta, turn, 0)
-        more = smallest_whole(lambda m: m > 0 and not settle(lambda digits: start._uncapped(turn + m, digits).below(1)))
+        more = smallest_whole(
+            lambda m: m > 0 and not settle(lambda digits: start._uncapped_probability(turn + m, digits).below(1))
+        )
         return cls(epsilon, delta, turn, turn + more)
 
     def probability(self, count: int, digits: int = 40) -> Enclosure:
         """Returns the probability of keeping a key of so many units, between two decimals."""
         if count <= 1 or count >= self.full:
             return Enclosure.of(min(count, 1) if count != 1 else self.delta, digits)
-        return self._uncapped(count, digits)
+        return self._uncapped_probability(count, digits)
 
-    def _uncapped(self, count: int, digits: int) -> Enclosure:
+    def _uncapped_probability(self, count: int, digits: int) -> Enclosure:
         """Closed forms of the recursion, without the cap at 1."""
         y = Enclosure.of(-self.epsilon, digits).exp()
         rise = y * self.delta / (1 - y)  # delta / (x - 1); `Undecided` while the digits do not tell x from 1

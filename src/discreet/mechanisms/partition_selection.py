@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.accounting.calibration import raised
+from discreet.accounting.calibration import increase_noise
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
@@ -238,13 +238,13 @@ class PartitionSelection(Mechanism):
             confidence: the probability of each statement.
         """
         chance = check.probability(confidence=confidence)
-        shown = self._shown(released)
+        shown = self._released_values(released)
         if self.method == "optimal":
             return _from_mask(self.rule, np.asarray(shown, dtype=bool), chance)
         half = self._reach(1 - chance)
         return Interval(np.maximum(shown - half, 1)[()], np.maximum(shown + half, 1)[()])
 
-    def _shown(self, released: Any) -> NDArray[Any]:
+    def _released_values(self, released: Any) -> NDArray[Any]:
         part = released
         if isinstance(released, Selected):
             part = released.kept if self.method == "optimal" else released.counts
@@ -254,7 +254,7 @@ class PartitionSelection(Mechanism):
         """Releases the noisy counts of the kept keys, or the mask of the optimal method, with intervals."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
-        shown = self._shown(self.release(value, bits=source))
+        shown = self._released_values(self.release(value, bits=source))
         low, high = self.interval(shown, confidence=chance)
         return Estimate(shown, low, high, self.event, confidence=chance, private=source.private)
 
@@ -279,7 +279,7 @@ def _sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, dimension:
     half = delta / 2
     sigma = accounting.discrete_gaussian_sigma(epsilon, half, sensitivity=sensitivity, dimension=dimension)
     family = partial(_gaussian_event, leak=half, sensitivity=sensitivity, dimension=dimension)
-    return raised(sigma, family, epsilon=epsilon, delta=delta)
+    return increase_noise(sigma, family, epsilon=epsilon, delta=delta)
 
 
 def _gaussian_event(sigma: Fraction, leak: Fraction, sensitivity: Fraction, dimension: int) -> events.Event:

@@ -144,7 +144,7 @@ class Quantile(Mechanism):
             kind = np.iinfo(values.dtype)
             least, most = max(math.floor(low), kind.min), min(math.ceil(high), kind.max)
             return np.asarray(np.clip(values, least, most))
-        return np.array([_clamped(entry, low, high) for entry in values.tolist()], dtype=object)
+        return np.array([_clamp_entry(entry, low, high) for entry in values.tolist()], dtype=object)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
         """Returns how many ranks the released point may be off, below and above.
@@ -181,7 +181,7 @@ class Quantile(Mechanism):
         return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
 
-def _clamped(entry: object, low: Fraction, high: Fraction) -> Any:
+def _clamp_entry(entry: object, low: Fraction, high: Fraction) -> Any:
     if isinstance(entry, bool) or not isinstance(entry, numbers.Real):
         raise InvalidValue("to be numbers", "Pass integers, floats or Fractions.")
     number: Any = entry

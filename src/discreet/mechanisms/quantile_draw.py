@@ -138,7 +138,7 @@ def settle(draws: Sequence[Draw], groups: Mapping[Key, Histogram], look: Look, b
     while pending:
         doubtful = [made for made in pending if not made.propose(bits)]
         wanted = [(made.key, (made.block, made.block + 1)) for made in doubtful if made.block is not None]
-        if any(groups[key].closed([run]) for key, run in wanted):
+        if any(groups[key].find_closed_blocks([run]) for key, run in wanted):
             _open(groups, wanted, look)
         pending = [made for made in doubtful if not made.accept(bits)]
 
@@ -148,7 +148,7 @@ def _open(groups: Mapping[Key, Histogram], wanted: Iterable[tuple[Key, Run]], lo
     runs: dict[Key, list[Run]] = {}
     for key, run in wanted:
         runs.setdefault(key, []).append(run)
-    closed = {key: groups[key].closed(of_key) for key, of_key in runs.items()}
+    closed = {key: groups[key].find_closed_blocks(of_key) for key, of_key in runs.items()}
     seen = look([(key, first, last) for key, pairs in closed.items() for first, last in pairs])
     for key, pairs in closed.items():
         if pairs:
@@ -231,7 +231,7 @@ class Part:
         return self.share.denominator
 
     @cached_property
-    def _wanted(self) -> int:
+    def _wanted_rank(self) -> int:
         start, end = self.masses
         return self._unit * start + self.share.numerator * (end - start)
 
@@ -243,7 +243,9 @@ class Part:
     def _losses(self, cells: PlaceRuns) -> Ints:
         """The smallest in each cell."""
         upto: Ints = np.minimum(cells.upto, self.masses[1])
-        return np.maximum(np.maximum(self._unit * cells.below - self._wanted, self._wanted - self._unit * upto), 0)
+        return np.maximum(
+            np.maximum(self._unit * cells.below - self._wanted_rank, self._wanted_rank - self._unit * upto), 0
+        )
 
     @cached_property
     def proposals(self) -> tuple[PlaceRuns, Ints]:
@@ -252,7 +254,7 @@ class Part:
         losses, rate = self._losses(cells), float(self._rate)
         many = (cells.slopes * (rate * self._unit) * cells.sizes > _MANY) & (losses * rate < _FAR)
         if many.any():
-            cells = cells.cut(many, self._wanted / self._unit, 1 / (rate * self._unit))
+            cells = cells.cut(many, self._wanted_rank / self._unit, 1 / (rate * self._unit))
             losses = self._losses(cells)
         return cells, losses
 
@@ -267,15 +269,17 @@ class Part:
 
     def loss(self, place: int) -> int:
         """Returns the loss of a place that is not in a closed block."""
-        below, upto = claimed(self.histogram, place, self.grain)
-        return max(0, self._unit * below - self._wanted, self._wanted - self._unit * min(upto, self.masses[1]))
+        below, upto = find_mass_range(self.histogram, place, self.grain)
+        return max(
+            0, self._unit * below - self._wanted_rank, self._wanted_rank - self._unit * min(upto, self.masses[1])
+        )
 
     def accept(self, bits: Bits) -> bool:
         """Tells whether a proposal stays, now that its block is open."""
         return bernoulli_exp(self._rate * (self.loss(self.place) - self.least), bits=bits)
 
 
-def claimed(histogram: Histogram, place: int, grain: int) -> tuple[int, int]:
+def find_mass_range(histogram: Histogram, place: int, grain: int) -> tuple[int, int]:
     """Returns the masses at the beginning and at the end of a place that is not in a closed block."""
     point, inside = place >> grain, place & (1 << grain) - 1
     below, here = histogram.at(point)
@@ -318,8 +322,8 @@ def part_of(key: Key, histogram: Histogram, tree: QuantileTree, number: int, bef
     high, end = (histogram.last + 1 << grain) - 1, histogram.values << grain
     if node.lower is not None:
         low = before[node.lower]
-        start, _ = claimed(histogram, low, grain)
+        start, _ = find_mass_range(histogram, low, grain)
     if node.upper is not None:
         high = before[node.upper]
-        end, _ = claimed(histogram, high, grain)
+        end, _ = find_mass_range(histogram, high, grain)
     return Part(key, histogram, grain, node.own, tree.rates[number], low, high, (start, end))

@@ -15,7 +15,7 @@ from itertools import product
 
 from discreet.dataclass import dataclass
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.ranks import FARTHEST, Aim, Contribution, Parts, Target, priced
+from discreet.mechanisms.ranks import FARTHEST, Aim, Contribution, Parts, Target, price_ranks
 from discreet.privacy import events
 
 FINEST_GRAIN, COARSEST_GRAIN = 16, 8
@@ -126,7 +126,7 @@ class QuantileTree:
         for level, part in enumerate(shape.parts):
             numbers = shape.of_level(level)
             targets = Parts(tuple(shape.nodes[number].own for number in numbers))
-            constant, event = priced(law, targets, contribution, total * part)
+            constant, event = price_ranks(law, targets, contribution, total * part)
             levels.append(event)
             for number, one in zip(numbers, targets.ones, strict=True):
                 rates[number] = constant / one
@@ -179,7 +179,7 @@ def best_shape(
     if len(shares) < 2 or len(set(shares)) < len(shares):
         return None
     found = []
-    for nodes in _arranged(shares, longest):
+    for nodes in _arrange_trees(shares, longest):
         roots = [_root(coefficient, power) for coefficient in _coefficients(shares, nodes, contribution, law)]
         found.append((sum(roots), tuple(Fraction(root, sum(roots)) for root in roots), nodes))
     total, parts, nodes = min(found, key=lambda one: one[0])
@@ -234,7 +234,7 @@ def _root(value: Fraction, power: int) -> int:
     return low
 
 
-def _arranged(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[Node, ...]]:
+def _arrange_trees(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[Node, ...]]:
     """Binary search trees over the shares: all of them, or of many shares the balanced ones that lean to one side."""
     count = len(shares)
     for lean in (None,) if count <= _ALL_TREES else (0, 1):

@@ -90,19 +90,19 @@ class RandomizedResponse(Mechanism):
             InvalidValue: if a value is not one of the options.
         """
         source = source_of(bits)
-        truth = self._checked(value)
-        reports = self._lied(truth.ravel().astype(np.int64), source).reshape(truth.shape).astype(truth.dtype)
+        truth = self._check_options(value)
+        reports = self._randomize(truth.ravel().astype(np.int64), source).reshape(truth.shape).astype(truth.dtype)
         if np.ndim(value):
             return reports
         return bool(reports) if truth.dtype == bool else int(reports)
 
-    def _lied(self, truth: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    def _randomize(self, truth: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         lies = _coin(self).toss_many(truth.size, bits)
         shift = np.zeros_like(truth) if self.options == 2 else uniform_below(self.options - 1, truth.size, bits=bits)
         other = (truth + 1 + shift) % self.options
         return np.where(lies, other, truth)
 
-    def _checked(self, value: Any) -> NDArray[Any]:
+    def _check_options(self, value: Any) -> NDArray[Any]:
         array = _array(value)
         allowed = "iub" if self.options == 2 else "iu"
         if array.dtype.kind not in allowed and not (array.size == 0 and isinstance(value, list | tuple)):
@@ -114,7 +114,7 @@ class RandomizedResponse(Mechanism):
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
         """Returns where the true value lies: exactly at the report if reports are true so often, else anywhere."""
         chance = check.probability(confidence=confidence)
-        report = self._checked(released).astype(np.int64)
+        report = self._check_options(released).astype(np.int64)
         if self.probability().fractions()[0] >= chance:
             low = high = report
         else:
@@ -148,12 +148,12 @@ class RandomizedResponse(Mechanism):
         """
         chance = check.probability(confidence=confidence)
         check.integer(options=self.options, at_most=_MOST_COUNTED)
-        found = self._checked(reports).ravel()
+        found = self._check_options(reports).ravel()
         if not found.size:
             raise InvalidParameter("reports", "an empty array", "to hold at least one report")
         counts = np.bincount(found.astype(np.int64), minlength=self.options)
         low, high = clopper_pearson(counts, found.size, float(1 - chance))
-        value, low, high = (self._unbiased(share) for share in (counts / found.size, low, high))
+        value, low, high = (self._remove_bias(share) for share in (counts / found.size, low, high))
         return Estimate(value, low, high, self.event, confidence=chance, private=private)
 
     def variance(self, frequency: float, reports: int) -> float:
@@ -172,7 +172,7 @@ class RandomizedResponse(Mechanism):
         reported = lie + float(share) * spread
         return reported * (1 - reported) / (count * spread**2)
 
-    def _unbiased(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _remove_bias(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
         lie, spread = _single_lie(self)
         return (share - lie) / spread
 

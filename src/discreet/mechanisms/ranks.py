@@ -225,9 +225,9 @@ class Pick(Aim):
     @classmethod
     def of(cls, law: Law, target: Target, contribution: Contribution, share: Fraction) -> Pick:
         """Returns the pick for an epsilon, or for a rho where the law is Gaussian."""
-        return cls(target, *priced(law, target, contribution, share))
+        return cls(target, *price_ranks(law, target, contribution, share))
 
-    def moved(self, ranks: int) -> Pick:
+    def shift_rank(self, ranks: int) -> Pick:
         """Returns the pick of a rank that is so far away: neither moves of losses nor the price change."""
         return replace(self, target=replace(self.target, offset=self.target.offset + ranks))
 
@@ -245,7 +245,7 @@ class Moves(Protocol):
         """Returns the largest sum, over groups, of the squares of these moves."""
 
 
-def priced(law: Law, moves: Moves, contribution: Contribution, share: Fraction) -> tuple[Fraction, events.Event]:
+def price_ranks(law: Law, moves: Moves, contribution: Contribution, share: Fraction) -> tuple[Fraction, events.Event]:
     """Returns the rate of draws and their event, for an epsilon, or for a rho where the law is Gaussian.
 
     The rate of a target is in units of ranks, that of parts in units of the `ones` of each. For an epsilon, points are

@@ -80,7 +80,7 @@ class Smooth(Mechanism):
 
         It is beta + ln(1 + inflation), rounded up.
         """
-        return widened(self.beta, self.inflation)
+        return widen_beta(self.beta, self.inflation)
 
     def scale(self, smooth_sensitivity: Any) -> Fraction:
         """Returns the scale of the noise: private, for it depends on the data."""
@@ -237,7 +237,7 @@ class Lomax(Smooth):
         return upper(lambda digits: (Enclosure.of(outside, digits).log() * power).exp() - 1)
 
 
-def widened(beta: Fraction, inflation: Fraction) -> Fraction:
+def widen_beta(beta: Fraction, inflation: Fraction) -> Fraction:
     """Returns beta + ln(1 + inflation), rounded up: if S <= S* <= (1 + inflation) S, S* is that smooth."""
     if inflation == 0:
         return beta

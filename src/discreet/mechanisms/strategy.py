@@ -20,7 +20,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import add
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.laplace import DiscreteLaplace, calibrated, draw_variance
+from discreet.mechanisms.laplace import DiscreteLaplace, calibrate_noise, draw_variance
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 
@@ -114,7 +114,7 @@ class IntegerStrategy:
         matrix: the entries, in steps.
         grid: what a step is.
 
-    >>> strategy = IntegerStrategy.rounded([[1, 0.5], [0, 1]])
+    >>> strategy = IntegerStrategy.round_matrix([[1, 0.5], [0, 1]])
     >>> strategy.matrix.tolist(), strategy.grid.step
     ([[2, 1], [0, 2]], Fraction(1, 2))
     >>> strategy.l2_squared(), strategy.l2_squared(neighbours=Neighbours.REPLACE)
@@ -134,7 +134,7 @@ class IntegerStrategy:
             raise InvalidParameter("matrix", shape, f"to have entries of at most {LARGEST_ENTRY} steps, and fewer rows")
 
     @classmethod
-    def rounded(cls, matrix: Any, *, largest: int = LARGEST_ENTRY) -> IntegerStrategy:
+    def round_matrix(cls, matrix: Any, *, largest: int = LARGEST_ENTRY) -> IntegerStrategy:
         """Rounds a public matrix to the coarsest grid that holds it exactly, else to one with `largest` steps.
 
         Raises:
@@ -290,7 +290,7 @@ class StrategyMechanism:
         noise: of each measurement, in steps of the strategy's grid.
 
     >>> from discreet.noise import SeededBits
-    >>> totals = IntegerStrategy.rounded([[1, 1, 1], [1, 0, 0]])
+    >>> totals = IntegerStrategy.round_matrix([[1, 1, 1], [1, 0, 0]])
     >>> mechanism = StrategyMechanism.gaussian(totals, noise_multiplier=2)
     >>> mechanism.event, mechanism.release([5, 6, 7], bits=SeededBits(1)).shape
     (Gaussian(noise_multiplier=Fraction(2, 1)), (2,))
@@ -325,7 +325,7 @@ class StrategyMechanism:
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     ) -> StrategyMechanism:
         """Returns the mechanism with discrete Laplace noise, for a pure epsilon."""
-        event = calibrated(strategy.l1(contribution, neighbours), check.positive(epsilon=epsilon))
+        event = calibrate_noise(strategy.l1(contribution, neighbours), check.positive(epsilon=epsilon))
         return cls(strategy=strategy, noise=DiscreteLaplace(scale=event.scale, sensitivity=event.sensitivity))
 
     @property

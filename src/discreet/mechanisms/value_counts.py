@@ -78,7 +78,7 @@ class Rank:
         return self.aim.target.share.denominator
 
     @property
-    def wanted(self) -> int:
+    def wanted_rank(self) -> int:
         """Returns the rank that is looked for."""
         target = self.aim.target
         return target.share.numerator * self.values + target.offset * self.unit
@@ -91,16 +91,16 @@ class Rank:
     @property
     def is_before_all(self) -> bool:
         """Tells whether the rank is below all values."""
-        return self.wanted < 0
+        return self.wanted_rank < 0
 
     @property
     def is_after_all(self) -> bool:
         """Tells whether the rank is above all values."""
-        return self.wanted > self.values * self.unit
+        return self.wanted_rank > self.values * self.unit
 
     def losses(self, below: Ints, upto: Ints) -> Ints:
         """Returns the losses of points that claim ranks from one number to another."""
-        return np.maximum(np.maximum(self.unit * below - self.wanted, self.wanted - self.unit * upto), 0)
+        return np.maximum(np.maximum(self.unit * below - self.wanted_rank, self.wanted_rank - self.unit * upto), 0)
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Histogram:
         """Returns how many there are."""
         return int(self.counts.sum())
 
-    def closed(self, runs: Iterable[Run]) -> list[tuple[int, int]]:
+    def find_closed_blocks(self, runs: Iterable[Run]) -> list[tuple[int, int]]:
         """Returns the first and the last of blocks in some runs that are still closed and beside each other."""
         wanted = np.zeros(self.blocks.size + 2, dtype=np.int8)
         for begin, end in runs:
@@ -224,7 +224,7 @@ class Histogram:
         return (int(wanted.min()), int(wanted.max()) + 1) if wanted.size else (0, 0)
 
     @cached_property
-    def known(self) -> tuple[Ints, Ints, Ints]:
+    def known_cells(self) -> tuple[Ints, Ints, Ints]:
         """Returns the points that have values where blocks are open, and the closed blocks.
 
         They are told by starts, sizes and counts, in order.
@@ -245,7 +245,7 @@ class Histogram:
 
         First come the gaps, one more than there are cells, then the cells.
         """
-        return self._cells(*self.known)
+        return self._cells(*self.known_cells)
 
     def near(self, first: int, last: int) -> tuple[Cells, Ints]:
         """Returns all cells from one point to another, and for each how many values are at its only point.
@@ -253,7 +253,7 @@ class Histogram:
         There may be a few cells more, which are beyond these points. What is known of a closed block is no number of
         values at a point: it has none.
         """
-        (starts, sizes, counts), cells = self.known, self.finest
+        (starts, sizes, counts), cells = self.known_cells, self.finest
         gaps = starts.size + 1
         begin = max(int(np.searchsorted(cells.starts[:gaps], first)) - 2, 0)
         end = int(np.searchsorted(cells.starts[:gaps], last, side="right")) + 1
@@ -266,7 +266,7 @@ class Histogram:
 
     def at(self, point: int) -> tuple[int, int]:
         """Returns how many values are below a point that is not in a closed block, and how many are at it."""
-        starts, _, counts = self.known
+        starts, _, counts = self.known_cells
         place = int(np.searchsorted(starts, point))
         here = place < starts.size and starts[place] == point
         return int(self.finest.below[place]), int(counts[place]) if here else 0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.accounting.calibration import raised
+from discreet.accounting.calibration import increase_noise
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
@@ -216,7 +216,7 @@ class WeightedSelection(Mechanism):
 def _multiplier(epsilon: Fraction, delta: Fraction, rounds: int) -> Fraction:
     """The noise multiplier of all rounds together; half of delta is for thresholds."""
     start = accounting.gaussian_sigma(epsilon, delta / 2)
-    return raised(start, partial(_event, rounds=rounds, delta=delta), epsilon=epsilon, delta=delta)
+    return increase_noise(start, partial(_event, rounds=rounds, delta=delta), epsilon=epsilon, delta=delta)
 
 
 def _sigmas(multiplier: Fraction, rounds: int, move: Fraction | int) -> tuple[Fraction, ...]:

@@ -9,12 +9,12 @@ from discreet.noise.coin import Coin
 from discreet.noise.exponential_coin import bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric, truncated_laplace
-from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, rounded
+from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, round_real
 from discreet.noise.rng import Bits, SecureBits, SeededBits, source_of, system_bits
 from discreet.noise.rounded_gaussian import rounded_gaussian, rounded_gaussians
 from discreet.noise.uniform import bernoulli, uniform_below
 
 __all__ = ["Bits", "Coin", "LazyUniform", "SecureBits", "SeededBits"]
 __all__ += ["bernoulli", "bernoulli_exp", "choose_exponential", "discrete_gaussian", "discrete_laplace"]
-__all__ += ["exponential_deviate", "geometric", "normal_deviate", "rounded", "rounded_gaussian", "rounded_gaussians"]
+__all__ += ["exponential_deviate", "geometric", "normal_deviate", "round_real", "rounded_gaussian", "rounded_gaussians"]
 __all__ += ["source_of", "system_bits", "truncated_laplace", "uniform_below"]

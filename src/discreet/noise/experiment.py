@@ -37,12 +37,12 @@ def coins(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> NDArray[
     return (uniforms(shape, bits=bits) < 0.5).astype(np.int8)
 
 
-def shuffled(count: int, *, bits: Bits | None = None) -> NDArray[np.intp]:
+def shuffle_indices(count: int, *, bits: Bits | None = None) -> NDArray[np.intp]:
     """Returns the numbers below count in random order.
 
     >>> from discreet.noise import SeededBits
     >>> patients = np.array(["ana", "ben", "cid", "dan", "eve"])
-    >>> patients[shuffled(5, bits=SeededBits(7))].tolist()
+    >>> patients[shuffle_indices(5, bits=SeededBits(7))].tolist()
     ['ana', 'dan', 'cid', 'eve', 'ben']
     """
     return np.argsort(uniforms(count, bits=bits), kind="stable")

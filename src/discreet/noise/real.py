@@ -49,10 +49,10 @@ class LazyUniform:
         return Enclosure.quotients(self._prefix, self._prefix + 1, 1 << self._count, digits)
 
 
-def rounded(real: Real) -> int:
+def round_real(real: Real) -> int:
     """Returns the nearest integer to a real number that is certainly no half-integer.
 
-    >>> rounded(lambda digits: Enclosure.of(2, digits).sqrt() * 10**9)
+    >>> round_real(lambda digits: Enclosure.of(2, digits).sqrt() * 10**9)
     1414213562
     """
     return settle(lambda digits: (real(digits) + _HALF).floor())
@@ -63,7 +63,7 @@ def exponential_deviate(bits: Bits) -> Real:
 
     >>> from discreet.noise import SeededBits
     >>> wait = exponential_deviate(SeededBits(7))
-    >>> wait(6), rounded(wait)
+    >>> wait(6), round_real(wait)
     (Enclosure(low=Decimal('2.83772'), high=Decimal('2.83775'), digits=6), 3)
     """
     uniform = LazyUniform(bits)
@@ -75,7 +75,7 @@ def normal_deviate(bits: Bits) -> Real:
 
     >>> from discreet.noise import SeededBits
     >>> normal = normal_deviate(SeededBits(7))
-    >>> rounded(lambda digits: normal(digits) * 1000), rounded(lambda digits: normal(digits) * 10**12)
+    >>> round_real(lambda digits: normal(digits) * 1000), round_real(lambda digits: normal(digits) * 10**12)
     (-706, -705697906301)
     """
     return polar(*disc_point(bits))
@@ -100,15 +100,15 @@ def polar(first: Real, second: Real) -> Real:
 
     def normal(digits: int) -> Enclosure:
         square = _square_radius(first, second, digits)
-        return _signed(first, digits) * (square.log() * -2 / square).sqrt()
+        return _convert_to_signed(first, digits) * (square.log() * -2 / square).sqrt()
 
     return normal
 
 
-def _signed(uniform: Real, digits: int) -> Enclosure:
+def _convert_to_signed(uniform: Real, digits: int) -> Enclosure:
     return uniform(digits) * 2 - 1
 
 
 def _square_radius(first: Real, second: Real, digits: int) -> Enclosure:
-    x, y = _signed(first, digits), _signed(second, digits)
+    x, y = _convert_to_signed(first, digits), _convert_to_signed(second, digits)
     return x * x + y * y

@@ -179,11 +179,11 @@ class _StreamBits(Bits):
             self._stream(target[start : start + _ZEROS.size])
 
     def _stream(self, target: NDArray[np.uint8]) -> None:
-        cipher = self._keyed(target.size)
+        cipher = self._ensure_cipher(target.size)
         self._left -= target.size
         cipher.update_into(_ZEROS.data[: target.size], target.data)
 
-    def _keyed(self, size: int) -> CipherContext:
+    def _ensure_cipher(self, size: int) -> CipherContext:
         """The cipher, under a new key if the old one may not give so many bytes more."""
         if self._cipher is None or self._left < size:
             key = self._key()
@@ -194,7 +194,7 @@ class _StreamBits(Bits):
     def ready(self) -> None:
         """Takes a key, unless there is one."""
         with self._lock:
-            self._keyed(0)
+            self._ensure_cipher(0)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A source of random bits cannot be copied or pickled: both copies would draw the same noise.")

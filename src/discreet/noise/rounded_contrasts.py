@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Enclosure, Real, Undecided, settle
-from discreet.noise.real import polar, rounded
+from discreet.noise.real import polar, round_real
 from discreet.noise.rng import Bits
 from discreet.noise.rounded_gaussian import NORMAL_ERROR, Disc, float_normals
 
@@ -45,7 +45,7 @@ def rounded_contrasts(sigma: Fraction, offsets: Floats, bits: Bits) -> NDArray[n
     result = np.asarray(whole.astype(np.int64) + np.where(sure, nearest, 0).astype(np.int64))
     for place in zip(*np.nonzero(~sure), strict=True) if offsets.ndim else [()] * int(not sure):
         exact = _contrast(_normal_of(disc, shape, bits), tuple(map(int, place)), sigma, Fraction(float(offsets[place])))
-        result[place] = rounded(exact)
+        result[place] = round_real(exact)
     return result
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure, Real
-from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, rounded
+from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, round_real
 from discreet.noise.rng import TURNS, Bits, endless
 
 # In the part of the disc with 2^-24 <= s <= 1 - 2^-12 the float s = x^2 + y^2 is off by less than 2^-50, hence ln s by
@@ -42,7 +42,7 @@ def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
     part = np.array([float(offset - whole)])
     if sigma <= LARGEST_RATIO and Fraction(float(part[0])) == offset - whole:
         return whole + int(rounded_gaussians(sigma, part, bits)[0])
-    return rounded(_shifted(normal_deviate(bits), sigma, offset))
+    return round_real(_scale_and_shift(normal_deviate(bits), sigma, offset))
 
 
 def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
@@ -65,7 +65,7 @@ def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits)
     result = whole.astype(np.int64) + np.where(sure, nearest, 0).astype(np.int64)
     for index in np.flatnonzero(~sure):
         normal = polar(*disc.uniforms(int(index), bits))
-        result[index] = rounded(_shifted(normal, sigma, Fraction(float(values[index]))))
+        result[index] = round_real(_scale_and_shift(normal, sigma, Fraction(float(values[index]))))
     return result.reshape(offsets.shape)
 
 
@@ -80,10 +80,10 @@ def normal_block(count: int, bits: Bits) -> list[tuple[float, int, Disc]]:
 
 def rounded_normal(block: Disc, index: int, sigma: Fraction, offset: Fraction, bits: Bits) -> int:
     """Returns the nearest integer to offset + sigma Z, exactly, for a Z of the block."""
-    return rounded(_shifted(polar(*block.uniforms(index, bits)), sigma, offset))
+    return round_real(_scale_and_shift(polar(*block.uniforms(index, bits)), sigma, offset))
 
 
-def _shifted(normal: Real, sigma: Fraction, offset: Fraction) -> Real:
+def _scale_and_shift(normal: Real, sigma: Fraction, offset: Fraction) -> Real:
     def value(digits: int) -> Enclosure:
         return normal(digits) * sigma + offset
 
@@ -136,11 +136,11 @@ def _inside(square: NDArray[np.uint64], bits: Bits) -> tuple[NDArray[np.bool_], 
 
 
 def _squares(words: NDArray[np.uint64]) -> NDArray[np.float64]:
-    signed = _signed(words)
+    signed = _convert_to_signed(words)
     return np.asarray(signed[0] ** 2 + signed[1] ** 2)
 
 
-def _signed(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _convert_to_signed(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     centred = (words ^ np.uint64(1 << 63)).view(np.int64)  # the prefix minus 2^63
     return (centred.astype(np.float64) + 0.5) * 2.0**-63
 
@@ -149,4 +149,4 @@ def float_normals(points: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Returns the normals of points of the disc, off by at most `NORMAL_ERROR`; NaN near its rim and its centre."""
     square = _squares(points)
     square[(square < _INNER) | (square > _OUTER)] = np.nan
-    return np.asarray(_signed(points)[0] * np.sqrt(-2 * np.log(square) / square))
+    return np.asarray(_convert_to_signed(points)[0] * np.sqrt(-2 * np.log(square) / square))

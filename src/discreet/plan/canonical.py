@@ -46,7 +46,7 @@ def canonical(question: Question) -> str:
     {"aggregates":[{"kind":"count"}],"keys":[],"limit":3,"outputs":[["n",["#","1"]]],"table":"visits","version":1}
     """
     form = {
-        **_released(question),
+        **_release_form(question),
         "keys": [[key.name, _form(key.expression)] for key in question.keys],
         "outputs": [[output.name, _form(output.expression)] for output in question.outputs],
         "having": None if question.having is None else _form(question.having),
@@ -72,7 +72,7 @@ def replay(question: Question) -> str:
     {"aggregates":[{"kind":"count"}],"keys":[],"table":"visits","version":1}
     """
     form = {
-        **_released(question),
+        **_release_form(question),
         "keys": [_form(key.expression) for key in question.keys],
         "aggregates": [_aggregate(aggregate) for aggregate in replay_order(question)],
         "beside": [json.loads(replay(block)) for block in question.beside] or None,
@@ -90,7 +90,7 @@ def replay_order(question: Question) -> list[Aggregate]:
     return sorted(question.aggregates, key=lambda aggregate: _json(_aggregate(aggregate)))
 
 
-def _released(question: Question) -> dict[str, Any]:
+def _release_form(question: Question) -> dict[str, Any]:
     return {
         "version": VERSION,
         "table": question.table,
@@ -138,7 +138,7 @@ def _(relation: Reached) -> list[Any]:
 @_rows.register
 def _(relation: Select) -> list[Any]:
     where = None if relation.where is None else _form(relation.where)
-    return ["select", _rows(relation.source), _listed(relation.columns), where]
+    return ["select", _rows(relation.source), _output_forms(relation.columns), where]
 
 
 @_rows.register
@@ -150,7 +150,7 @@ def _(relation: PerUnit) -> list[Any]:
         ]
         for f in relation.folds
     ]
-    return ["per_unit", _rows(relation.source), _listed(relation.keys), folds]
+    return ["per_unit", _rows(relation.source), _output_forms(relation.keys), folds]
 
 
 @_rows.register
@@ -206,7 +206,7 @@ def _(step: FilterGroups) -> list[Any]:
 @_step.register
 def _(step: AttachQuestion) -> list[Any]:
     on = [[_form(part), name] for part, name in step.on]
-    return ["attach", step.place, _listed(step.columns), on, step.outer]
+    return ["attach", step.place, _output_forms(step.columns), on, step.outer]
 
 
 @_step.register
@@ -226,15 +226,15 @@ def _(step: GroupWindows) -> list[Any]:
 @_step.register
 def _(step: Regroup) -> list[Any]:
     folds = [[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)] for f in step.folds]
-    return ["gather", _listed(step.keys), folds]
+    return ["gather", _output_forms(step.keys), folds]
 
 
 @_step.register
 def _(step: UnionAll) -> list[Any]:
-    return ["union", _listed(step.columns), [[place, list(names)] for place, names in step.others]]
+    return ["union", _output_forms(step.columns), [[place, list(names)] for place, names in step.others]]
 
 
-def _listed(columns: Sequence[Output]) -> list[Any]:
+def _output_forms(columns: Sequence[Output]) -> list[Any]:
     return [[column.name, _form(column.expression)] for column in columns]
 
 

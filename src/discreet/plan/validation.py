@@ -12,10 +12,10 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, taken
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, repeat_last_type
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
-from discreet.plan.expressions.patterns import groups, written
+from discreet.plan.expressions.patterns import groups, write_pattern
 from discreet.plan.model.identity import MANY, Same
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.model.readings import Bounding, Reading, Split, Spread, Statistic
@@ -59,7 +59,7 @@ _LITERALS_ONLY = {"in": 1, **dict.fromkeys(("like", "strip", "strip_left", "stri
 """From which argument on."""
 
 
-def wanted(call: Call) -> tuple[Type, ...]:
+def find_argument_types(call: Call) -> tuple[Type, ...]:
     """Returns the types to which arguments are converted: an INT becomes a FLOAT where the signature asks for one.
 
     Raises:
@@ -70,7 +70,7 @@ def wanted(call: Call) -> tuple[Type, ...]:
     if signature is None or signature.result is not call.type:
         kinds = ", ".join(kind.value for kind in given)
         raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
-    return taken(signature, len(given))
+    return repeat_last_type(signature, len(given))
 
 
 @lru_cache(maxsize=4096)
@@ -129,7 +129,7 @@ def check_relation(relation: Relation, declared: Declared) -> None:
     _check_own(relation, declared)
     for child in children(relation):
         check_relation(child, declared)
-    for expression, source in _computed(relation):
+    for expression, source in _computed_expressions(relation):
         _check_expression(expression, shape(source, declared))
     shapes = [shape(child, declared) for child in children(relation)]
     if isinstance(relation, Reached):
@@ -201,7 +201,7 @@ def _check_people(left: Mapping[str, Type], right: Mapping[str, Type]) -> None:
         raise InvalidParameter("relation", "these tables", "to be about the same people")
 
 
-def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
+def _computed_expressions(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
     """The expressions of a relation, and over whose rows each is computed."""
     if isinstance(relation, Select):
         yield from ((column.expression, relation.source) for column in relation.columns)
@@ -236,7 +236,7 @@ def _check_expression(expression: Expression, columns: Mapping[str, Type], depth
     if depth > DEEPEST:
         raise InvalidParameter("expression", "nested too deeply", f"to be at most {DEEPEST} calls deep")
     if isinstance(expression, Call):
-        wanted(expression)
+        find_argument_types(expression)
         first = _LITERALS_ONLY.get(expression.function, len(expression.arguments))
         for argument in expression.arguments[first:]:
             if not isinstance(argument, Literal) or argument.value is None:
@@ -259,7 +259,7 @@ def _check_pattern(expression: Call) -> None:
         found = parse(text)
     except PatternError as error:
         raise InvalidParameter("pattern", text, "to be understood", error.reason) from None
-    if written(found) != text or groups(found) != _PATTERNS[expression.function]:
+    if write_pattern(found) != text or groups(found) != _PATTERNS[expression.function]:
         raise InvalidParameter("pattern", text, "to be in its normal form, with a group to extract and no other")
 
 

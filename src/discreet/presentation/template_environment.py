@@ -36,7 +36,7 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "cut": cut, "picture": picture, "moment": moment, "json": json_text}
+    made.filters |= {"shown": make_printable, "cut": cut, "picture": picture, "moment": moment, "json": json_text}
     made.filters |= {"amount": amount}
     return made
 
@@ -55,7 +55,7 @@ def render(template: str, **context: Any) -> Html:
     return Html(_pages().get_template(template).render(context))
 
 
-def shown(value: object) -> str:
+def make_printable(value: object) -> str:
     """Returns a value as text without control characters, other than ends of lines."""
     return printable(str(value), lines=True)
 

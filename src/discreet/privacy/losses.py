@@ -30,14 +30,14 @@ class Loss(ABC):
     """A differential-privacy guarantee, as one or two exact amounts.
 
     ``a + b`` is the guarantee of releasing both, ``a * k`` of k releases. ``a <= b`` says that whoever has a has b,
-    by an elementary theorem named at `_implied`; where no such theorem leads from one kind to the other, ``<=`` is
-    False both ways.
+    by an elementary theorem named at `_implied_guarantees`; where no such theorem leads from one kind to the other,
+    ``<=`` is False both ways.
     """
 
     __slots__ = ()
 
     @abstractmethod
-    def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
+    def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
         """The amounts of this guarantee in its own kind and in each kind that an elementary theorem leads to."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Loss(ABC):
             return NotImplemented
         if self.is_zero:
             return True
-        mine, limits = self._implied().get(type(other)), other._implied()[type(other)]
+        mine, limits = self._implied_guarantees().get(type(other)), other._implied_guarantees()[type(other)]
         return mine is not None and all(amount <= limit for amount, limit in zip(mine, limits, strict=True))
 
     def __lt__(self, other: Loss) -> bool:
@@ -95,7 +95,7 @@ class Loss(ABC):
     @property
     def is_zero(self) -> bool:
         """Tells whether the output laws are equal on neighbours, which implies every guarantee."""
-        return not any(self._implied()[type(self)])
+        return not any(self._implied_guarantees()[type(self)])
 
     def _set(self, **amounts: Number) -> None:
         """Sets its amounts, while it is being built."""
@@ -170,7 +170,7 @@ class PureDP(Loss):
     def __str__(self) -> str:
         return f"epsilon={decimal(self.epsilon)}"
 
-    def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
+    def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
         """Approximate DP with delta 0; zCDP with rho = epsilon^2 / 2 (Bun and Steinke 2016, Proposition 1.4)."""
         return {
             PureDP: (self.epsilon,),
@@ -231,7 +231,7 @@ class ApproxDP(Loss):
     def __str__(self) -> str:
         return f"epsilon={decimal(self.epsilon)}, delta={decimal(self.delta)}"
 
-    def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
+    def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
         """Pure DP if delta is 0; approximate zCDP with (epsilon^2 / 2, delta) (Bun and Steinke 2016, section 8)."""
         forms: dict[type[Loss], tuple[Fraction, ...]] = {
             ApproxDP: (self.epsilon, self.delta),
@@ -304,7 +304,7 @@ class ZCDP(Loss):
     def __str__(self) -> str:
         return f"rho={decimal(self.rho)}" + (f", delta={decimal(self.delta)}" if self.delta else "")
 
-    def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
+    def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
         return {ZCDP: (self.rho, self.delta)}
 
     @overload
@@ -389,7 +389,7 @@ class GDP(Loss):
     def __str__(self) -> str:
         return f"mu={decimal(self.mu)}"
 
-    def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
+    def _implied_guarantees(self) -> dict[type[Loss], tuple[Fraction, ...]]:
         """zCDP with rho = mu^2 / 2, the divergence of the two normal laws (Dong, Roth, Su 2022)."""
         return {GDP: (self.mu_squared,), ZCDP: (self.mu_squared / 2, Fraction(0))}
 

@@ -57,7 +57,7 @@ class Unit:
     columns: tuple[str, ...]
 
     def __init__(self, name: str, columns: str | Iterable[str] = ()) -> None:
-        assign(self, name=_named("name", name), columns=_columns(columns))
+        assign(self, name=_check_name("name", name), columns=_columns(columns))
 
     @classmethod
     def row(cls) -> Unit:
@@ -82,13 +82,13 @@ def _columns(columns: object) -> tuple[str, ...]:
         columns = (columns,)
     if not isinstance(columns, Iterable):
         raise InvalidParameter("columns", columns, "to be column names", "Pass e.g. columns=['patient_id'].")
-    names = tuple(_named("columns", column) for column in columns)
+    names = tuple(_check_name("columns", column) for column in columns)
     if len(set(names)) < len(names):
         raise InvalidParameter("columns", names, "to name each column once")
     return names
 
 
-def _named(parameter: str, name: object) -> str:
+def _check_name(parameter: str, name: object) -> str:
     if not isinstance(name, str) or not name.strip():
         raise InvalidParameter(
             parameter, name, "to be a text that is not empty", "Pass e.g. Unit('patient', 'patient_id')."

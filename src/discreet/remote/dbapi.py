@@ -198,12 +198,12 @@ def connect(
     ca_file: str | Path | None = None,
 ) -> Connection:
     """Returns a connection; see `discreet.connect`. Every question has this epsilon and delta."""
-    with _translated():
+    with _translate_errors():
         return Connection(_connect(url, key=key, timeout=timeout, ca_file=ca_file), epsilon=epsilon, delta=delta)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except DiscreetError as error:
@@ -312,7 +312,7 @@ class Cursor(_Closable):
         self._require_open()
         self._forget()
         setting = _SET.fullmatch(operation)
-        with _translated():
+        with _translate_errors():
             if setting is not None:
                 self.connection.epsilon = check.positive(epsilon=setting[1])
             else:

@@ -113,7 +113,7 @@ class Transport:
         raise ServiceUnavailable("The service was not asked")
 
     def _once(self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None) -> Any:
-        with self._answered(method, path, body, key) as response:
+        with self._open_response(method, path, body, key) as response:
             return _outcome(response.status, response.read(LARGEST))
 
     def events(self, path: str) -> Iterator[Any]:
@@ -123,7 +123,7 @@ class Transport:
             DiscreetError: that the service has told.
             ServiceUnavailable: if the stream breaks off.
         """
-        with self._answered("GET", path, None, None) as response:
+        with self._open_response("GET", path, None, None) as response:
             if response.status != http.client.OK:
                 _outcome(response.status, response.read(LARGEST))
             while line := response.readline(LARGEST):
@@ -131,7 +131,7 @@ class Transport:
                     yield json.loads(line[len(b"data:") :])
 
     @contextmanager
-    def _answered(
+    def _open_response(
         self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
     ) -> Iterator[http.client.HTTPResponse]:
         """A response, whose connection is closed afterwards."""
@@ -171,10 +171,10 @@ def _outcome(status: int, body: bytes) -> Any:
         found = None
     if 200 <= status < 300 and isinstance(found, dict):
         return found
-    raise _told(status, found)
+    raise _read_failure(status, found)
 
 
-def _told(status: int, found: Any) -> DiscreetError:
+def _read_failure(status: int, found: Any) -> DiscreetError:
     if isinstance(found, dict) and "error" in found:
         with suppress(InvalidParameter):
             return read_error(found)

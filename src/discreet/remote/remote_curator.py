@@ -159,7 +159,7 @@ class RemoteCurator(Verbs):
                 break
         if last["state"] == "done":
             return last["document"]
-        raise _ended(last)
+        raise _read_failure(last)
 
     def _changes(self, job: Document) -> Iterator[Document]:
         """Yields a job now and after each of its events; it is asked for where the stream of events breaks off."""
@@ -173,7 +173,7 @@ class RemoteCurator(Verbs):
             job = self._get(place)
 
 
-def _ended(last: Document) -> DiscreetError:
+def _read_failure(last: Document) -> DiscreetError:
     if last["error"] is not None:
         return read_error(last["error"])
     return ServiceUnavailable("The job was cancelled", "What was charged stays charged.")

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.report.charts import Point, Spec, along_time, dots, panels
-from discreet.report.display import Number, measured, on_a_scale, plain
+from discreet.report.display import Number, format_measured, on_a_scale, plain
 from discreet.report.html import NOTHING, Html, element
 
 Record = Mapping[str, Any]
@@ -61,7 +61,7 @@ def points(records: Sequence[Record], name: str) -> list[Point]:
     return [
         Point(label=found.label(record) or name, value=value, low=low, high=high)
         for record in records
-        for value, low, high in [_scaled(record, name)]
+        for value, low, high in [_scale_parts(record, name)]
     ]
 
 
@@ -100,7 +100,7 @@ def table(records: Sequence[Record], *, caption: str) -> Html:
 def error_bars(records: Sequence[Record], name: str) -> list[Html]:
     """Returns the error bar of a released number in every row, on the scale of all of them."""
     span = _span(records, name)
-    return [error_bar(*_scaled(record, name), span=span) for record in records]
+    return [error_bar(*_scale_parts(record, name), span=span) for record in records]
 
 
 def error_bar(value: Number | None, low: Number, high: Number, *, span: tuple[float, float]) -> Html:
@@ -145,7 +145,7 @@ def _place(part: Number, span: tuple[float, float]) -> float:
 
 def _span(records: Sequence[Record], name: str) -> tuple[float, float]:
     """Returns the range of everything finite in a column."""
-    parts = [part for record in records for part in _scaled(record, name) if part is not None]
+    parts = [part for record in records for part in _scale_parts(record, name) if part is not None]
     finite = [float(part) for part in parts if math.isfinite(part)] or [0.0]
     return min(finite), max(finite)
 
@@ -154,7 +154,7 @@ def _parts(record: Record, name: str) -> tuple[Any, Any, Any]:
     return record[name], record[name + _LOW], record[name + _HIGH]
 
 
-def _scaled(record: Record, name: str) -> tuple[Number | None, Number, Number]:
+def _scale_parts(record: Record, name: str) -> tuple[Number | None, Number, Number]:
     """Returns a released value and its interval as numbers, days and moments in milliseconds."""
     value, low, high = _parts(record, name)
     return None if value is None else on_a_scale(value), on_a_scale(low), on_a_scale(high)
@@ -174,11 +174,13 @@ def cell(record: Record, name: str) -> str:
     >>> cell({"n": 12, "n_low": 9, "n_high": 15}, "n")
     '12 (9 to 15)'
     """
-    return measured(*_parts(record, name)) if name + _LOW in record else plain(record[name])
+    return format_measured(*_parts(record, name)) if name + _LOW in record else plain(record[name])
 
 
 def _cell(record: Record, name: str, spans: Mapping[str, tuple[float, float]]) -> Html:
     if name not in spans:
         return element("th", plain(record[name]), scope="row", style="text-align:left;font-weight:normal")
-    picture = error_bar(*_scaled(record, name), span=spans[name])
-    return element("td", measured(*_parts(record, name)), " ", picture, style="text-align:right;white-space:nowrap")
+    picture = error_bar(*_scale_parts(record, name), span=spans[name])
+    return element(
+        "td", format_measured(*_parts(record, name)), " ", picture, style="text-align:right;white-space:nowrap"
+    )

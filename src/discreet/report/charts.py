@@ -151,20 +151,20 @@ def fitting(chart: Spec) -> Spec:
     if "vconcat" in chart:
         return chart | {"vconcat": [fitting(part) for part in chart["vconcat"]]}
     width = chart.get("width")
-    broken: Spec = _broken(chart, {"x": width // _OF_X, "y": width // _OF_Y}) if isinstance(width, int) else chart
+    broken: Spec = _break_titles(chart, {"x": width // _OF_X, "y": width // _OF_Y}) if isinstance(width, int) else chart
     return broken
 
 
 _OF_X, _OF_Y = 12, 8  # pixels of a chart for each letter of a title: 6.5, and what stands beside the plot
 
 
-def _broken(part: Any, letters: Mapping[str, int]) -> Any:
+def _break_titles(part: Any, letters: Mapping[str, int]) -> Any:
     """The same with the titles of its axes in several lines, if they are longer."""
     if isinstance(part, list):
-        return [_broken(one, letters) for one in part]
+        return [_break_titles(one, letters) for one in part]
     if not isinstance(part, dict):
         return part
-    made = {name: _broken(one, letters) for name, one in part.items() if name != "values"}
+    made = {name: _break_titles(one, letters) for name, one in part.items() if name != "values"}
     for axis in letters.keys() & made.keys():
         title = made[axis].get("title") if isinstance(made[axis], dict) else None
         if isinstance(title, str) and len(title) > letters[axis]:

@@ -42,9 +42,9 @@ def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: st
         _only("measured", {"type": "bar", "style": "surface", "height": {"band": 0.55}}, along | {"field": "value"}),
         _only("compared", {"type": "bar", "style": "compared", "height": {"band": 0.55}}, along | {"field": "value"}),
         _only("measured", {"type": "rule", "strokeWidth": 2, "style": "interval"}, along | {"field": "low"}, "high"),
-        _written(along | {"field": "high"}),
+        _build_label_layer(along | {"field": "high"}),
     ]
-    return _titled(headline, rows, layers, 56 + _ROW * len(rows)) | {"encoding": {"y": upright}}
+    return _build_chart(headline, rows, layers, 56 + _ROW * len(rows)) | {"encoding": {"y": upright}}
 
 
 def against_epsilon(
@@ -86,7 +86,7 @@ def against_epsilon(
         },
         {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "style": "measured"}, "encoding": over},
     ]
-    return _titled(headline, rows, layers, 300)
+    return _build_chart(headline, rows, layers, 300)
 
 
 def curves(
@@ -143,7 +143,7 @@ def curves(
     ]
     for place, name in enumerate(series):
         layers += _series(name, over, upright, thick=1.3 * (len(series) - 1 - place), joined=joined)
-    return _titled(headline, rows, layers, 340)
+    return _build_chart(headline, rows, layers, 340)
 
 
 def _series(name: str, over: Spec, upright: Spec, *, thick: float, joined: bool) -> list[Spec]:
@@ -165,14 +165,14 @@ def _tens(rows: Sequence[Spec]) -> list[float]:
     return [10.0**power for power in powers]
 
 
-def hidden(found: Mapping[str, Sequence[tuple[float, Rate]]], *, shares: bool = True) -> list[str]:
+def describe_hidden_curves(found: Mapping[str, Sequence[tuple[float, Rate]]], *, shares: bool = True) -> list[str]:
     """Returns a sentence for each curve on which a later one lies, and from where on.
 
     Two curves lie on each other where they are less than a fiftieth of the chart's height apart, at three places in a
     row at least.
 
     >>> same = [(place / 4, (0.5, 0.4, 0.6)) for place in range(1, 4)]
-    >>> hidden({"a": [(0.0, (0.9, 0.8, 1.0)), *same], "b": [(0.0, (0.1, 0.0, 0.2)), *same]})
+    >>> describe_hidden_curves({"a": [(0.0, (0.9, 0.8, 1.0)), *same], "b": [(0.0, (0.1, 0.0, 0.2)), *same]})
     ['The curve of b lies on that of a from 25 % to 75 %.']
     """
     heights = {
@@ -200,7 +200,7 @@ def _longest(near: Sequence[tuple[float, bool]]) -> list[float]:
     return max(runs, key=len)
 
 
-def _titled(headline: str, rows: list[Spec], layers: list[Spec], height: int) -> Spec:
+def _build_chart(headline: str, rows: list[Spec], layers: list[Spec], height: int) -> Spec:
     return {
         "$schema": SCHEMA,
         "title": {"text": wrap(headline, _WRAP), "offset": _TOP},
@@ -226,7 +226,7 @@ def _only(kind: str, mark: Spec, along: Spec, end: str = "") -> Spec:
     return {"transform": [{"filter": {"field": "kind", "equal": kind}}], "mark": mark, "encoding": encoding}
 
 
-def _written(along: Spec) -> Spec:
+def _build_label_layer(along: Spec) -> Spec:
     word = {"type": "text", "align": "left", "dx": 6, "style": "figure-text"}
     return {"mark": word, "encoding": {"x": along, "text": {"field": "said", "type": "nominal"}}}
 
@@ -310,7 +310,7 @@ def paid_and_used(shares: Mapping[str, float], *, headline: str) -> Spec:
     for bar in bars:
         bar["encoding"]["y"] = upright
     layers = [_beyond(along, top), *bars, *_all_paid(along)]
-    return _titled(headline, rows, layers, 76 + _QUESTION * max(1, len(rows)))
+    return _build_chart(headline, rows, layers, 76 + _QUESTION * max(1, len(rows)))
 
 
 def _beyond(along: Spec, top: float) -> Spec:

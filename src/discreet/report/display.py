@@ -154,28 +154,32 @@ def plain(value: object) -> str:
     return printable(str(value + 0.0 if isinstance(value, float) else value))  # a zero has no sign
 
 
-def measured(value: Number | dt.date | None, low: Number | dt.date, high: Number | dt.date) -> str:
+def format_measured(value: Number | dt.date | None, low: Number | dt.date, high: Number | dt.date) -> str:
     """Returns a number and its interval, whose ends are rounded outwards; or a day or moment, as it is.
 
-    >>> measured(632.1036, 447.3053, 816.9019)
+    >>> format_measured(632.1036, 447.3053, 816.9019)
     '632 (447 to 817)'
-    >>> measured(0.51234, 0.50117, 0.52481), measured(1466, 1346, 1586)
+    >>> format_measured(0.51234, 0.50117, 0.52481), format_measured(1466, 1346, 1586)
     ('0.512 (0.501 to 0.525)', '1,466 (1,346 to 1,586)')
-    >>> measured(134.816566, 134.816565, 1000.0), measured(-0.2, -3.0, -0.0)
+    >>> format_measured(134.816566, 134.816565, 1000.0), format_measured(-0.2, -3.0, -0.0)
     ('135 (134 to 1,000)', '-0.2 (-3.0 to 0.0)')
-    >>> measured(None, -math.inf, math.inf), measured(3.25, -math.inf, 4.0), measured(3.25, -math.inf, math.inf)
+    >>> (
+    ...     format_measured(None, -math.inf, math.inf),
+    ...     format_measured(3.25, -math.inf, 4.0),
+    ...     format_measured(3.25, -math.inf, math.inf),
+    ... )
     ('no value', '3.25 (no bound to 4.00)', '3.2 (no bounds)')
-    >>> measured(dt.date(2026, 3, 1), dt.date(2026, 2, 26), dt.date.max)
+    >>> format_measured(dt.date(2026, 3, 1), dt.date(2026, 2, 26), dt.date.max)
     '2026-03-01 (2026-02-26 to no bound)'
     """
     if value is None:
         return "no value"
     if isinstance(value, dt.date) or isinstance(low, dt.date) or isinstance(high, dt.date):
-        return f"{value} ({_shown(low)} to {_shown(high)})"
+        return f"{value} ({_format_end(low)} to {_format_end(high)})"
     if math.isinf(low) and math.isinf(high):
-        return f"{_rounded(value, _places(value, low, high))} (no bounds)"
+        return f"{_format_rounded(value, _places(value, low, high))} (no bounds)"
     places = _places(value, low, high)
-    return f"{_rounded(value, places)} ({_end(low, places, ROUND_FLOOR)} to {_end(high, places, ROUND_CEILING)})"
+    return f"{_format_rounded(value, places)} ({_end(low, places, ROUND_FLOOR)} to {_end(high, places, ROUND_CEILING)})"
 
 
 def on_a_scale(part: Number | dt.date) -> Number:
@@ -197,7 +201,7 @@ def _is_end(part: dt.date) -> bool:
     return part in ((dt.datetime.min, dt.datetime.max) if isinstance(part, dt.datetime) else (dt.date.min, dt.date.max))
 
 
-def _shown(end: Number | dt.date) -> str:
+def _format_end(end: Number | dt.date) -> str:
     return "no bound" if isinstance(end, dt.date) and _is_end(end) else str(end)
 
 
@@ -207,7 +211,7 @@ def number(value: Number | Fraction, places: int = 0) -> str:
     >>> number(Fraction(48751, 2)), number(0.125, 2)
     ('24,376', '0.12')
     """
-    return _rounded(value, places)
+    return _format_rounded(value, places)
 
 
 def amount(value: Number | Fraction) -> str:
@@ -267,10 +271,10 @@ def _places(*parts: Number) -> int:
 
 
 def _end(end: Number, places: int, rounding: str) -> str:
-    return "no bound" if math.isinf(end) else _rounded(end, places, rounding)
+    return "no bound" if math.isinf(end) else _format_rounded(end, places, rounding)
 
 
-def _rounded(value: Number | Fraction, places: int, rounding: str = ROUND_HALF_EVEN) -> str:
+def _format_rounded(value: Number | Fraction, places: int, rounding: str = ROUND_HALF_EVEN) -> str:
     if isinstance(value, Fraction):
         value = float(value)
     if abs(value) >= _LARGEST:

@@ -67,7 +67,7 @@ class Finding(Displayed):
 
         Rates are measured on some targets only.
         """
-        share, low, high = sampled(self.success, self.targets)
+        share, low, high = wilson_interval(self.success, self.targets)
         return f"{rate(share)} ({rate(low)} to {rate(high)})"
 
     def summary(self) -> str:
@@ -100,7 +100,10 @@ class Finding(Displayed):
         marks = {"by guessing": self.baseline, "as predicted": self.predicted, "most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
         return comparison_charts.rates(
-            {"this attack": sampled(self.success, self.targets)}, known, headline=self.headline, across=self.goal
+            {"this attack": wilson_interval(self.success, self.targets)},
+            known,
+            headline=self.headline,
+            across=self.goal,
         )
 
     def chart(self) -> Any:
@@ -110,7 +113,7 @@ class Finding(Displayed):
     @property
     def verdict(self) -> str:
         """Returns what the rate says of the release, the error of sampling considered."""
-        _, low, _ = sampled(self.success, self.targets)
+        _, low, _ = wilson_interval(self.success, self.targets)
         if self.bound is not None:
             beyond = low > self.bound
             return "more than the guarantee allows (95 % sure)" if beyond else "within what the guarantee allows"
@@ -203,7 +206,7 @@ class Comparison(Displayed):
         """Returns success against epsilon, with the bound, the ad-hoc defences and chance as lines."""
         lines = {trial.defence: trial.finding.success for trial in self.trials if trial.epsilon is None}
         found = {
-            trial.epsilon: sampled(trial.finding.success, trial.finding.targets)
+            trial.epsilon: wilson_interval(trial.finding.success, trial.finding.targets)
             for trial in self.private
             if trial.epsilon
         }
@@ -233,10 +236,10 @@ def comparison_row(trial: Trial) -> tuple[str, ...]:
     return trial.defence, finding.with_interval, rate(finding.baseline), most
 
 
-def sampled(share: float, targets: int) -> tuple[float, float, float]:
+def wilson_interval(share: float, targets: int) -> tuple[float, float, float]:
     """Returns a rate with the ends of its 95 % interval (Wilson 1927), which lie in [0, 1].
 
-    >>> [round(end, 3) for end in sampled(0.5, 100)]
+    >>> [round(end, 3) for end in wilson_interval(0.5, 100)]
     [0.5, 0.404, 0.596]
     """
     z = 1.959964

@@ -133,7 +133,7 @@ def figure(spec: Spec, *, caption: str, description: str, broad: bool = False) -
     """
     title = element("p", _title(spec), class_="headline") if "title" in spec else NOTHING
     untitled = {name: part for name, part in spec.items() if name != "title"}
-    charts = [_drawn(one, BROAD if broad else WIDTH) for one in single(untitled)]
+    charts = [_render_chart(one, BROAD if broad else WIDTH) for one in single(untitled)]
     inside = beside(*charts) if len(charts) > 1 else charts[0]
     picture = element("div", inside, role="img", aria_label=description)
     return element("figure", title, picture, element("figcaption", caption), **_kind("broad" if broad else ""))
@@ -144,7 +144,7 @@ def _title(spec: Spec) -> str:
     return text if isinstance(text, str) else " ".join(text)
 
 
-def _drawn(chart: Spec, wide: int) -> Html:
+def _render_chart(chart: Spec, wide: int) -> Html:
     """One chart in two widths and two schemes."""
     versions = []
     for size, width in (("wide", wide), ("narrow", NARROW)):

@@ -1,7 +1,7 @@
 """The kinds of arguments: how each is read from Python or JSON, and how it is written as JSON.
 
-A face (the command line, HTTP, the wire, the page) has one table from these kinds to its own types. `covered` checks
-such a table when the face is imported, so that no kind can be forgotten.
+A face (the command line, HTTP, the wire, the page) has one table from these kinds to its own types. `check_kinds`
+checks such a table when the face is imported, so that no kind can be forgotten.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Arg:
     spends: bool = field(default=False, kw_only=True)
 
 
-def covered(table: Mapping[Kind, Entry], face: str) -> Mapping[Kind, Entry]:
+def check_kinds(table: Mapping[Kind, Entry], face: str) -> Mapping[Kind, Entry]:
     """Returns the table of a face, which has an entry for every kind.
 
     Raises:
@@ -227,7 +227,7 @@ def read_budget(given: object, *, name: str = "budget") -> Loss:
         return Budget(epsilon=given.get("epsilon"), delta=given.get("delta"), rho=given.get("rho"))
 
 
-_READ = covered(
+_READ = check_kinds(
     {
         Kind.SQL: _sql,
         Kind.NAME: _name,

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
-from discreet.requests.argument_kinds import Arg, Kind, covered, read_argument
+from discreet.requests.argument_kinds import Arg, Kind, check_kinds, read_argument
 
 _LONGEST_COUNT = 30  # digits; longer ones are refused before they are read
 
@@ -72,7 +72,7 @@ def _limits(name: str, text: str, arg: Arg) -> Any:
     return text if text == "choose" else _json(name, text, arg)
 
 
-_TEXTS: Mapping[Kind, Callable[[str, str, Arg], Any]] = covered(
+_TEXTS: Mapping[Kind, Callable[[str, str, Arg], Any]] = check_kinds(
     {
         Kind.SQL: _plain,
         Kind.NAME: _plain,

@@ -36,7 +36,7 @@ class Request(Generic[R]):
                 raise InvalidParameter(name, "an argument", f"to be an argument of {cls.verb}", hint)
         values = {n: read_argument(n, v, known[n].arg) for n, v in given.items() if v is not None}
         for argument in known.values():
-            if argument.required and argument.name not in values:
+            if argument.is_required and argument.name not in values:
                 raise missing(argument)
         made = cls(**values)
         made.check()
@@ -64,7 +64,7 @@ class Request(Generic[R]):
         found: dict[str, Any] = {}
         for argument in arguments(type(self)):
             value = getattr(self, argument.name)
-            if value is not None and (argument.required or value != argument.default):
+            if value is not None and (argument.is_required or value != argument.default):
                 written = write_argument(argument.name, value, argument.arg)
                 found |= written if argument.arg.kind is Kind.LEARNER else {argument.name: written}
         return found
@@ -87,7 +87,7 @@ class Argument(NamedTuple):
     default: Any
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """Tells whether it must be given."""
         return self.default is MISSING
 

@@ -75,7 +75,7 @@ class Verb:
     @property
     def request(self) -> type[Request[Any]]:
         """Returns the class of its requests."""
-        found: type[Request[Any]] = _loaded(self.place)
+        found: type[Request[Any]] = _load_object(self.place)
         return found
 
     @property
@@ -100,16 +100,16 @@ class Verb:
         return not self.charges and self.permission is not Permission.STEWARD
 
     @property
-    def done(self) -> Callable[[Any, Any, Any], Any]:
+    def implementation(self) -> Callable[[Any, Any, Any], Any]:
         """Returns the function that does it, for a curator or the ledger of one, a request and a caller."""
         beside = f"{self.place.partition(':')[0]}:{self.handler}"
-        found: Callable[[Any, Any, Any], Any] = _loaded(
+        found: Callable[[Any, Any, Any], Any] = _load_object(
             beside if self.handler else f"discreet.curator.curator:Curator._{self.name}"
         )
         return found
 
 
-def _loaded(place: str) -> Any:
+def _load_object(place: str) -> Any:
     module, _, name = place.partition(":")
     found: Any = import_module(module)
     for part in name.split("."):

@@ -56,7 +56,7 @@ def serve(
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
 
     def announce(started: Started) -> None:
-        told = _told(started, demo=demo, link=demo or link)
+        told = _collect_access(started, demo=demo, link=demo or link)
         typer.echo(json.dumps(told) if as_json else "")
         if not as_json:
             _show(told)
@@ -84,7 +84,7 @@ def _log_to_standard_error() -> Iterator[None]:
         own.propagate = propagate
 
 
-def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
+def _collect_access(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
     """What is printed when the service is ready; secrets only where they were asked for."""
     told = {"url": started.url}
     people = started.identities

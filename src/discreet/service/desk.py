@@ -68,7 +68,7 @@ class JobState(Enum):
     QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Tells whether nothing more will happen."""
         return self not in (JobState.QUEUED, JobState.RUNNING)
 

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType as Kind
 
 from discreet.dataclass import dataclass
 from discreet.errors import UnknownTable, UnsupportedQuery
-from discreet.sql.postgres_names import called, type_name
+from discreet.sql.postgres_names import alias_column, type_name
 
 LONGEST = 40_000  # characters
 MOST_TOKENS = 6_000
@@ -61,14 +61,14 @@ def catalog_query(text: str, parameters: Sequence[object], scope: CatalogScope) 
         UnsupportedQuery: if it is not one SELECT of listed parts.
         UnknownTable: if it reads a table that the catalog does not have.
     """
-    tree = _parsed(text)
-    reader = _Reader(text, tuple(parameters), scope, _named(tree))
+    tree = _parse_query(text)
+    reader = _Reader(text, tuple(parameters), scope, _subquery_names(tree))
     if not isinstance(tree, exp.Query | exp.Values):
         reader.refuse("A catalog query is one SELECT.", tree)
     for select in list(tree.find_all(exp.Select)):
-        select.set("expressions", [called(each) for each in select.expressions])
+        select.set("expressions", [alias_column(each) for each in select.expressions])
     for node in reversed(list(tree.walk(bfs=True))):  # parts before what they are part of
-        made = reader.rewritten(node)
+        made = reader.rewrite_node(node)
         if made is not node:
             tree = made if node is tree else tree
             node.replace(made)
@@ -77,7 +77,7 @@ def catalog_query(text: str, parameters: Sequence[object], scope: CatalogScope) 
     return str(tree.sql(dialect=DuckDB))
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parse_query(text: str) -> exp.Expr:
     """The tree of a text that is short and flat enough for the parser."""
     try:
         tokens = Postgres().tokenize(text) if len(text) <= LONGEST else None
@@ -128,7 +128,7 @@ def _run(tokens: Sequence[Token]) -> int:
     return longest
 
 
-def _named(tree: exp.Expr) -> frozenset[str]:
+def _subquery_names(tree: exp.Expr) -> frozenset[str]:
     """Names that the query gives to its own subqueries."""
     return frozenset(each.alias.lower() for each in tree.find_all(exp.CTE))
 
@@ -148,7 +148,7 @@ class _Reader:
             position = (ahead.count("\n") + 1, len(ahead) - ahead.rfind("\n"))
         raise UnsupportedQuery(reason, _HINT, position, text=self._text)
 
-    def rewritten(self, node: exp.Expr) -> exp.Expr:
+    def rewrite_node(self, node: exp.Expr) -> exp.Expr:
         """A node in the engine's words."""
         rewrite = _REWRITES.get(type(node))
         return node if rewrite is None else rewrite(self, node)

@@ -22,10 +22,10 @@ DIALECT = Dialect.get_or_raise("duckdb")
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Writes a name as a question does: in quotes unless it is a plain word.
 
-    >>> quoted("ward"), quoted("Heart rate"), quoted("order"), quoted("group by")
+    >>> quote_name("ward"), quote_name("Heart rate"), quote_name("order"), quote_name("group by")
     ('ward', '"Heart rate"', '"order"', '"group by"')
     """
     if _SIMPLE.fullmatch(name) and name not in _WORDS:
@@ -35,10 +35,10 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def clipped(text: str, low: str = "0", high: str = "100") -> str:
+def clip_expression(text: str, low: str = "0", high: str = "100") -> str:
     """Writes an expression between two limits; NULL stays NULL, which GREATEST and LEAST alone turn into a limit.
 
-    >>> clipped("weight")
+    >>> clip_expression("weight")
     'CASE WHEN weight IS NOT NULL THEN GREATEST(LEAST(weight, 100), 0) END'
     """
     return f"CASE WHEN {text} IS NOT NULL THEN GREATEST(LEAST({text}, {high}), {low}) END"
@@ -76,7 +76,7 @@ class Examples:
     @property
     def table(self) -> str:
         """The table's name, as written."""
-        return quoted(self.schema.name)
+        return quote_name(self.schema.name)
 
     @property
     def count(self) -> str:
@@ -86,21 +86,23 @@ class Examples:
     @property
     def units(self) -> str:
         """The number of units."""
-        own = self.schema.unit if self.schema.unit in self.schema.stored else None
-        ids = ", ".join(quoted(name) for name in self.schema.parts or ([] if own is None else [own]))
+        own = self.schema.unit if self.schema.unit in self.schema.stored_columns else None
+        ids = ", ".join(quote_name(name) for name in self.schema.parts or ([] if own is None else [own]))
         return f"SELECT COUNT(DISTINCT {ids}) AS units FROM {self.table}" if ids else self.count
 
     @property
     def varieties(self) -> str:
         """The number of different values of a key."""
         column = self._key()
-        return self.count if column is None else f"SELECT COUNT(DISTINCT {quoted(column.name)}) AS n FROM {self.table}"
+        return (
+            self.count if column is None else f"SELECT COUNT(DISTINCT {quote_name(column.name)}) AS n FROM {self.table}"
+        )
 
     @property
     def some_units(self) -> str:
         """The number of units with a row that satisfies a condition."""
         column = self._number()
-        return self.units if column is None else f"{self.units} WHERE {quoted(column.name)} >= 10"
+        return self.units if column is None else f"{self.units} WHERE {quote_name(column.name)} >= 10"
 
     @property
     def mean(self) -> str:
@@ -110,8 +112,8 @@ class Examples:
 
     def mean_of(self, column: ColumnSchema, aggregate: str = "AVG") -> str:
         """Writes the mean of a column of numbers."""
-        name = quoted(column.name)
-        argument = name if column.bounds else clipped(name)
+        name = quote_name(column.name)
+        argument = name if column.bounds else clip_expression(name)
         return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
 
     @property
@@ -126,7 +128,7 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
-        return f"{self.count} WHERE {quoted(column.name)} >= 10"
+        return f"{self.count} WHERE {quote_name(column.name)} >= 10"
 
     @property
     def conditional(self) -> str:
@@ -134,7 +136,7 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
-        some = f"COUNT(*) FILTER (WHERE {quoted(column.name)} >= 10)"
+        some = f"COUNT(*) FILTER (WHERE {quote_name(column.name)} >= 10)"
         return f"SELECT COUNT(*) AS n, {some} AS some FROM {self.table}"
 
     @property
@@ -164,12 +166,12 @@ class Examples:
     @property
     def ranked(self) -> str:
         """Each person's first row, by a window over their rows."""
-        own = self.schema.unit if self.schema.unit in self.schema.stored else None
+        own = self.schema.unit if self.schema.unit in self.schema.stored_columns else None
         order = self._of(Type.DATE, Type.TIMESTAMP, Type.INT, Type.FLOAT)
         if own is None or order is None:
             return self.count
-        place = f"ROW_NUMBER() OVER (PARTITION BY {quoted(own)} ORDER BY {order}) AS place"
-        return f"SELECT COUNT(*) AS n FROM (SELECT {quoted(own)}, {place} FROM {self.table}) AS t WHERE place = 1"
+        place = f"ROW_NUMBER() OVER (PARTITION BY {quote_name(own)} ORDER BY {order}) AS place"
+        return f"SELECT COUNT(*) AS n FROM (SELECT {quote_name(own)}, {place} FROM {self.table}) AS t WHERE place = 1"
 
     @property
     def kept(self) -> str:
@@ -180,7 +182,7 @@ class Examples:
     def present(self) -> str:
         """Rows that have a value."""
         column = self._key() or self._number()
-        return self.count if column is None else f"{self.count} WHERE {quoted(column.name)} IS NOT NULL"
+        return self.count if column is None else f"{self.count} WHERE {quote_name(column.name)} IS NOT NULL"
 
     @property
     def pattern(self) -> str:
@@ -209,7 +211,7 @@ class Examples:
             return self.count
         if not self.shows(call("start_of_month", Column(column.name, column.type))):
             return self.weekdays
-        return self.grouped_by(f"DATE_TRUNC('month', {quoted(column.name)})")
+        return self.grouped_by(f"DATE_TRUNC('month', {quote_name(column.name)})")
 
     def shows(self, key: Expression) -> bool:
         """Tells whether groups of a key can be shown: the account has a delta, or all its values are public."""
@@ -217,7 +219,7 @@ class Examples:
 
     def _of(self, *kinds: Type) -> str | None:
         found = (c for c in self.schema.columns.values() if c.type in kinds and c.name != self.schema.unit)
-        return next((quoted(column.name) for column in found), None)
+        return next((quote_name(column.name) for column in found), None)
 
     @property
     def bands(self) -> str:
@@ -227,7 +229,7 @@ class Examples:
             return self.count
         if not self.shows(band(Column(column.name, column.type))):
             return self.buckets
-        return self.grouped_by(f"CAST(FLOOR({quoted(column.name)} / 10) AS INT)", "band")
+        return self.grouped_by(f"CAST(FLOOR({quote_name(column.name)} / 10) AS INT)", "band")
 
     @property
     def buckets(self) -> str:
@@ -235,7 +237,7 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
-        return self.grouped_by(f"WIDTH_BUCKET({quoted(column.name)}, 0, 100, 10)", "band")
+        return self.grouped_by(f"WIDTH_BUCKET({quote_name(column.name)}, 0, 100, 10)", "band")
 
     def _number(self) -> ColumnSchema | None:
         numbers = [c for c in self.schema.columns.values() if c.type.is_number and c.name != self.schema.unit]
@@ -245,10 +247,10 @@ class Examples:
         """Something to group by: a column, or where the values of none are public, days of the week or bands."""
         column, day, number = self._key(), self._of(Type.DATE, Type.TIMESTAMP), self._number()
         if column is not None and self.shows(Column(column.name, column.type)):
-            return quoted(column.name)
+            return quote_name(column.name)
         if day is not None:
             return f"EXTRACT(ISODOW FROM {day})"
-        return None if number is None else f"WIDTH_BUCKET({quoted(number.name)}, 0, 100, 10)"
+        return None if number is None else f"WIDTH_BUCKET({quote_name(number.name)}, 0, 100, 10)"
 
     def _key(self) -> ColumnSchema | None:
         columns = [c for c in self.schema.columns.values() if c.type is not Type.FLOAT and c.name != self.schema.unit]
@@ -262,13 +264,13 @@ def band(value: Expression) -> Expression:
     return call("to_int", call("floor", call("divide", value, Literal(10.0, Type.FLOAT))))
 
 
-def filled(template: str, examples: Examples | None) -> str:
+def fill_examples(template: str, examples: Examples | None) -> str:
     """Fills the examples into a hint, where they stand as {name}; without a declared table there are none.
 
     An example is about the same table and not about what was asked, so that it is marked as a different question.
 
     >>> schema = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
-    >>> filled("Count: {grouped}.", Examples(schema))
+    >>> fill_examples("Count: {grouped}.", Examples(schema))
     'Count: `SELECT ward AS key, COUNT(*) AS n FROM visits GROUP BY 1` (a different question).'
     """
     if examples is None:
@@ -283,7 +285,7 @@ _NAMES = (
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 
 
-def mentioned(text: str, schemas: Mapping[str, TableSchema]) -> Examples | None:
+def find_examples(text: str, schemas: Mapping[str, TableSchema]) -> Examples | None:
     """Returns examples for the table that a text speaks of, or else for the first one."""
     folded = text.casefold()
     spoken = [schema for schema in schemas.values() if schema.name.casefold() in folded]

@@ -60,7 +60,7 @@ def as_asked(question: str, given: Parameters) -> str:
     return f"{question} -- {', '.join(f'{name} = {value!r}' for name, value in named)}"
 
 
-def filled(found: Sequence[Token], given: Parameters) -> list[Token]:
+def fill_parameters(found: Sequence[Token], given: Parameters) -> list[Token]:
     """Returns the tokens of a question with values in the places of its parameters.
 
     Raises:
@@ -129,7 +129,9 @@ def _values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, o
     if not places:
         _check_none(given)
         return {}
-    return _named(places, given) if isinstance(places[0].name, str) else _listed(places, given)
+    return (
+        _read_named_values(places, given) if isinstance(places[0].name, str) else _read_numbered_values(places, given)
+    )
 
 
 def _check_none(given: object) -> None:
@@ -139,7 +141,7 @@ def _check_none(given: object) -> None:
         raise InvalidParameter("parameters", shown, "to be left out", hint)
 
 
-def _named(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
+def _read_named_values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
     """Values by name."""
     wanted = dict.fromkeys(str(place.name) for place in places)
     example = "{" + ", ".join(f"{name!r}: ..." for name in wanted) + "}"
@@ -158,7 +160,7 @@ def _named(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, ob
     return {name: given[name] for name in wanted}
 
 
-def _listed(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
+def _read_numbered_values(places: Sequence[_Place], given: Parameters) -> Mapping[int | str, object]:
     """Values by number, from 1 on."""
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         shown = None if given is None else type(given).__name__
@@ -228,7 +230,7 @@ def _(value: numbers.Integral) -> Parts:
     whole = int(value)
     if not _INT_LOW <= whole <= _INT_HIGH:
         raise _NoLiteral(value, "to fit into 64 bits", "Pass it as a float.")
-    return _signed(whole < 0, str(abs(whole)))
+    return _number_parts(whole < 0, str(abs(whole)))
 
 
 @_literal.register
@@ -236,7 +238,7 @@ def _(value: numbers.Real) -> Parts:
     real = float(value)
     if not math.isfinite(real):
         raise _NoLiteral(value, "to be finite", "Pass None for what is missing.")
-    return _signed(real < 0, repr(abs(real)))
+    return _number_parts(real < 0, repr(abs(real)))
 
 
 @_literal.register
@@ -257,7 +259,7 @@ def _(value: Decimal) -> Parts:
     return _literal(float(value) if not value.is_snan() else math.nan)
 
 
-def _signed(negative: bool, digits: str) -> Parts:
+def _number_parts(negative: bool, digits: str) -> Parts:
     """A number; a negative one in brackets, so that what stands before it is not nearer to it than its sign."""
     number = (Kind.NUMBER, digits)
     return [(Kind.L_PAREN, "("), (Kind.DASH, "-"), number, (Kind.R_PAREN, ")")] if negative else [number]

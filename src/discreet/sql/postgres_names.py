@@ -30,7 +30,7 @@ def type_name(to: exp.Expr) -> str | None:
     return str(to).lower()
 
 
-def called(node: exp.Expr) -> exp.Expr:
+def alias_column(node: exp.Expr) -> exp.Expr:
     """Returns a column of a SELECT under the name that PostgreSQL gives it: that of a column or of a function."""
     if isinstance(node, exp.Alias | exp.Column | exp.Star):
         return node

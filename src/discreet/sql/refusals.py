@@ -20,7 +20,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.examples import DIALECT, Examples, filled, mentioned
+from discreet.sql.examples import DIALECT, Examples, fill_examples, find_examples
 from discreet.sql.parameters import Parameters
 
 
@@ -175,7 +175,7 @@ class Source:
     @property
     def examples(self) -> Examples | None:
         """Accepted questions about the table that the text mentions."""
-        return mentioned(self.text, self.schemas)
+        return find_examples(self.text, self.schemas)
 
     def position(self, offset: int) -> tuple[int, int]:
         r"""Returns line and column of a character, from 1.
@@ -199,16 +199,16 @@ class Source:
         """
         offset = at if isinstance(at, int) else self.start(at)
         place, own = self.position(offset), self.text[self.before :]
-        raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), place, text=own)
+        raise UnsupportedQuery(check.spelled_out(reason), fill_examples(hint, self.examples), place, text=own)
 
-    def rewritten(self, node: exp.Expr, text: str) -> str | None:
+    def rewrite_query(self, node: exp.Expr, text: str) -> str | None:
         """Writes this question with another expression in the place of one; None unless that is accepted.
 
         Args:
             node: the expression, as it was parsed.
             text: what stands in its place.
         """
-        place = self.found(node)
+        place = self.find_in_text(node)
         if place is None or self.propose is None:
             return None
         whole = place.root()
@@ -216,7 +216,7 @@ class Source:
         found = whole.sql(dialect=DIALECT, comments=False).replace(_HOLE, text)
         return None if "`" in found else self.propose(found)
 
-    def found(self, node: exp.Expr) -> exp.Expr | None:
+    def find_in_text(self, node: exp.Expr) -> exp.Expr | None:
         """Finds an expression in a tree of its own of this text; None if it was not written so, or a frame wrote it."""
         if self.propose is None:
             return None

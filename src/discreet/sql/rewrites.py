@@ -14,7 +14,7 @@ from discreet.plan.model.schema import TableSchema
 from discreet.sql.examples import DIALECT
 from discreet.sql.refusals import Source
 from discreet.sql.scope import lookup
-from discreet.sql.select import parsed
+from discreet.sql.select import parse_select
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,21 @@ def rewrites(text: str, schemas: Mapping[str, TableSchema]) -> Rewrites:
     >>> found.by_person
     ('SELECT COUNT(*) AS n FROM (SELECT room FROM stays GROUP BY person, room)',)
     """
-    tree = parsed(Source(text, schemas))
+    tree = parse_select(Source(text, schemas))
     inside = [node for node in tree.find_all(exp.Select) if node is not tree and node.args.get("group") is not None]
     inner = list(reversed(inside))  # the innermost first
     return Rewrites(
-        distinct=tuple(_written(made) for node in inner for made in _counted(tree, node)),
-        by_person=tuple(dict.fromkeys(_written(made) for node in inner for made in _by_person(tree, node, schemas))),
-        groups=tuple(_written(_alone(tree, node)) for node in inner),
+        distinct=tuple(_format_sql(made) for node in inner for made in _rewrite_as_distinct(tree, node)),
+        by_person=tuple(dict.fromkeys(_format_sql(made) for node in inner for made in _by_person(tree, node, schemas))),
+        groups=tuple(_format_sql(_alone(tree, node)) for node in inner),
     )
 
 
-def _written(tree: exp.Expr) -> str:
+def _format_sql(tree: exp.Expr) -> str:
     return tree.sql(dialect=DIALECT)
 
 
-def _counted(tree: exp.Expr, inner: exp.Select) -> Iterator[exp.Select]:
+def _rewrite_as_distinct(tree: exp.Expr, inner: exp.Select) -> Iterator[exp.Select]:
     """COUNT(*) of groups by one key, as a count of the key's different values."""
     keys = inner.args["group"].expressions
     outputs = tree.expressions if isinstance(tree, exp.Select) else []
@@ -97,7 +97,7 @@ def _ids(tree: exp.Expr, inner: exp.Select, schemas: Mapping[str, TableSchema]) 
         schema = lookup(table.name, schemas)
         if schema is None or schema.public or schema.unit is None:
             continue
-        names = schema.parts or ((schema.unit,) if schema.unit in schema.stored else ())
+        names = schema.parts or ((schema.unit,) if schema.unit in schema.stored_columns else ())
         prefix = table.alias_or_name if inner.args.get("joins") else None
         if names:
             yield [exp.column(name, table=prefix) for name in names]

@@ -20,7 +20,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import UNIT, Aggregate, Call, Column, Expression, ExtremeKind, Literal, columns, grouping
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.examples import Examples, clipped, different, quoted
+from discreet.sql.examples import Examples, clip_expression, different, quote_name
 from discreet.sql.refusals import Source
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Scope:
     def column(self, node: exp.Column) -> Expression:
         """Returns the expression that a name stands for."""
         self._prefix(node)
-        name = self._declared(node)
+        name = self._find_column(node)
         if name.startswith("#"):
             self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column: {count}.", node)
         return Column(name, self.schema.columns[name].type)
@@ -154,13 +154,13 @@ class Scope:
             self.refuse(f"'{node.table[:60]}' is not a table of this question.", self._without_prefix(node), node)
 
     def _without_prefix(self, node: exp.Column) -> str:
-        asked = self.source.rewritten(node, quoted(node.name))
+        asked = self.source.rewrite_query(node, quote_name(node.name))
         return f"Leave the prefix out: `{asked}`." if asked else "Leave the prefix out: {count}."
 
-    def _declared(self, node: exp.Column) -> str:
+    def _find_column(self, node: exp.Column) -> str:
         found = self._meanings(node)
         if len(found) > 1:
-            tables = " or ".join(quoted(alias) for alias in self.visible)
+            tables = " or ".join(quote_name(alias) for alias in self.visible)
             self.refuse(
                 f"Several tables have a column '{node.name[:60]}'.",
                 f"Say which: of {tables}; for example {{count}}.",
@@ -236,28 +236,28 @@ class AnswerScope(Scope):
         """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
         registered.check(value, self.schema)
         if registered.listed:
-            self._listed(registered, value, node, text)
+            self._require_candidates(registered, value, node, text)
         if registered.bounded:
-            self._bounded(registered, value, node, text)
+            self._require_bounds(registered, value, node, text)
         return self._multipliable(registered.power, value, node) if registered.power > 1 else value
 
-    def _listed(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
+    def _require_candidates(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if candidates_of(value, self.schema) is None:
             self.refuse(
                 f"{registered.word} is drawn among public values: at most {MOST_LISTED:,} declared keys, "
                 f"or {MOST_CANDIDATES:,} whole numbers or days between bounds.",
-                self._counted(value, text),
+                self._suggest_groups(value, text),
                 node,
             )
 
-    def _counted(self, value: Expression, argument: exp.Expr) -> str:
+    def _suggest_groups(self, value: Expression, argument: exp.Expr) -> str:
         """What tells the most frequent value where the candidates are not public: their groups, the largest first."""
         text, read_columns = argument.sql(dialect="duckdb"), {column.name for column in columns(value)}
         if "`" in text or len(text) > 200 or self.alias != self.schema.name or value.type is Type.FLOAT:
             return "Ask the steward to declare its keys, or ask for the largest groups: {top}."
         if not read_columns or read_columns & set(self.schema.ids):
             return "Ask for the largest groups of another column: {top}."
-        present = f"FROM {quoted(self.schema.name)} WHERE {text} IS NOT NULL"
+        present = f"FROM {quote_name(self.schema.name)} WHERE {text} IS NOT NULL"
         counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
         return f"Ask the steward to declare its keys, or ask for the largest group: {different(counted)}."
 
@@ -267,13 +267,13 @@ class AnswerScope(Scope):
         simple = simple and self.alias == self.schema.name
         if not simple or not Examples(self.schema).shows(value):
             return "{grouped}"
-        name, table = quoted(argument.name), quoted(self.schema.name)
+        name, table = quote_name(argument.name), quote_name(self.schema.name)
         if registered.kind not in ("min", "max"):
             return different(Examples(self.schema).grouped_by(name))
         down = " DESC" if registered.kind == "max" else ""
         return different(f"SELECT {name} AS answer, COUNT(*) AS n FROM {table} GROUP BY 1 ORDER BY 1{down}")
 
-    def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
+    def _require_bounds(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if not (value.type.is_number or (registered.timed and value.type.is_time)):
             advice = "{conditional}" if value.type is Type.BOOL else self._in_order(registered, value, text)
             told = f"Count instead: {advice}."
@@ -300,13 +300,13 @@ class AnswerScope(Scope):
         text, table = argument.sql(dialect="duckdb"), self.schema.name
         limits = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
         advice = "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
-        part = next((one for one in _written_values(argument) if self.source.found(one) is not None), argument)
-        if asked := self.source.rewritten(part, clipped(part.sql(dialect="duckdb"), *limits)):
+        part = next((one for one in _written_values(argument) if self.source.find_in_text(one) is not None), argument)
+        if asked := self.source.rewrite_query(part, clip_expression(part.sql(dialect="duckdb"), *limits)):
             return f"{advice}: `{asked}`."
         if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
-            return f"{advice}, as in {clipped('x')}: {{mean}}."
-        held = registered.written(clipped(text, *limits))
-        return f"{advice}: {different(f'SELECT {held} AS answer FROM {quoted(table)}')}."
+            return f"{advice}, as in {clip_expression('x')}: {{mean}}."
+        held = registered.write_call(clip_expression(text, *limits))
+        return f"{advice}: {different(f'SELECT {held} AS answer FROM {quote_name(table)}')}."
 
 
 def lookup(name: str, known: Mapping[str, T]) -> T | None:
@@ -350,8 +350,8 @@ def near(node: exp.Expr, known: Iterable[str], source: Source) -> str:
     names = {entry.casefold(): entry for entry in known}
     close = get_close_matches(node.name.casefold()[:60], names, n=1)
     if not close:
-        return f"Declared: {', '.join(quoted(entry) for entry in names.values())}; for example {{count}}."
-    meant = quoted(names[close[0]])
-    prefix = f"{quoted(node.table)}." if isinstance(node, exp.Column) and node.table else ""
-    asked = source.rewritten(node, prefix + meant)
+        return f"Declared: {', '.join(quote_name(entry) for entry in names.values())}; for example {{count}}."
+    meant = quote_name(names[close[0]])
+    prefix = f"{quote_name(node.table)}." if isinstance(node, exp.Column) and node.table else ""
+    asked = source.rewrite_query(node, prefix + meant)
     return f"Did you mean {meant}?" + (f" Then ask `{asked}`." if asked else " For example {count}.")

@@ -2,7 +2,8 @@
 
 A question is one SELECT, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, over rows that belong to people one by one:
 a declared table, tables joined, SELECTs that compute, filter or fold one person's rows, in brackets or under names of
-WITH (`origin`, `nested`). A SELECT over one that counts across people only works on its released columns (`outer`).
+WITH (`origin`, `read_nested_rows`). A SELECT over one that counts across people only works on its released columns
+(`outer`).
 
 *Names.* Letter case and quotes do not matter where a name is clear without them. In WHERE, in GROUP BY and inside
 aggregates a name is a column of the table; GROUP BY also takes the name or the place of an output. In HAVING and ORDER
@@ -27,16 +28,16 @@ from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
 from discreet.plan.model.nodes import Column, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
-from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
+from discreet.sql.clauses.assembly import Piece, QuestionParts, question, require_type
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.histograms import banded, counted
+from discreet.sql.clauses.histograms import replace_with_count, split_into_bands
 from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.pivot_clause import alias_of, as_cells, as_rows
 from discreet.sql.clauses.private_modes import largest_groups
-from discreet.sql.clauses.row_selects import nested, releases
+from discreet.sql.clauses.row_selects import read_nested_rows, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
-from discreet.sql.clauses.subqueries import lateral, marked
-from discreet.sql.clauses.union_clause import ENDS, branches, stacked
+from discreet.sql.clauses.subqueries import extract_subqueries, lateral
+from discreet.sql.clauses.union_clause import ENDS, branches, stack_queries
 from discreet.sql.examples import DIALECT, Examples, same_question
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
@@ -83,7 +84,7 @@ def parse(
 
 
 def _read(source: Source) -> Question:
-    return _whole(parsed(source), From(source, nested, lateral))
+    return _whole(parse_select(source), From(source, read_nested_rows, lateral))
 
 
 def _proposing(source: Source, times: int) -> Source:
@@ -116,13 +117,13 @@ def _whole(tree: exp.Select | exp.Union, reader: From) -> Question:
 
 def select(source: Source) -> exp.Select:
     """Parses a text that passed the first gate, if it is one SELECT of bearable depth."""
-    tree = parsed(source)
+    tree = parse_select(source)
     if not isinstance(tree, exp.Select):
         source.refuse("A question is one SELECT.", "Ask, for example, {count}.")
     return tree
 
 
-def parsed(source: Source) -> exp.Select | exp.Union:
+def parse_select(source: Source) -> exp.Select | exp.Union:
     """Parses a text that passed the first gate, if it is SELECTs of bearable depth, joined by UNION if several."""
     found = tokens(source)
     try:
@@ -165,20 +166,20 @@ def _question(tree: exp.Select, reader: From) -> Question:
         source.refuse("A question selects something from a table.", "For example {count}.")
     only(origin, reader.blank, "this")
     inside = reader.within(tree)
-    inner = _released(tree, inside)
+    inner = _find_released_select(tree, inside)
     if inner is not None:
         return _over(tree, inner)
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
     if tree.find(exp.In, exp.Exists, exp.Subquery) is not None:
-        tree, found, conditions = marked(inside, tree, found, conditions)
+        tree, found, conditions = extract_subqueries(inside, tree, found, conditions)
     if (bands := histogram(tree)) is not None:
-        asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
-        return banded(asking, bands, found.scope(source))
+        asking = question(_read_parts(replace_with_count(tree), found, conditions, source, _blocks(inside)))
+        return split_into_bands(asking, bands, found.scope(source))
     if tree.find(exp.Mode) is not None:
         tree, conditions = largest_groups(tree, conditions, found.scope(source))
-    return question(_asked(tree, found, conditions, source, _blocks(inside)))
+    return question(_read_parts(tree, found, conditions, source, _blocks(inside)))
 
 
 def _distinct(tree: exp.Select, reader: From) -> Question:
@@ -210,7 +211,7 @@ class _Inner:
     outside: From
 
 
-def _released(tree: exp.Select, reader: From) -> _Inner | None:
+def _find_released_select(tree: exp.Select, reader: From) -> _Inner | None:
     """The SELECT that a question only works on; None if it reads rows."""
     return _select_of(tree.args["from_"].this, reader)
 
@@ -242,7 +243,7 @@ def _is_released(node: exp.Expr, reader: From) -> bool:
         return _is_released(node.this, reader)
     if not isinstance(node, exp.Select) or node.args.get("from_") is None:
         return False
-    return _released(node, reader.within(node)) is not None or releases(reader, node)
+    return _find_released_select(node, reader.within(node)) is not None or releases(reader, node)
 
 
 def _blocks(reader: From, before: int = 0) -> Subqueries:
@@ -256,7 +257,7 @@ def _blocks(reader: From, before: int = 0) -> Subqueries:
     return Subqueries(reader.source, read, before=before)
 
 
-def _asked(
+def _read_parts(
     tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Subqueries
 ) -> QuestionParts:
     scope = found.scope(source)
@@ -390,7 +391,7 @@ def _union(tree: exp.Union, reader: From) -> Question:
     """UNION ALL of whole questions; ORDER BY, LIMIT and OFFSET work on all their rows."""
     source, inside = reader.source, reader.within(tree)
     trees = list(branches(tree, source))
-    asking = stacked([_branch(each, inside) for each in trees], trees, source)
+    asking = stack_queries([_branch(each, inside) for each in trees], trees, source)
     if not any(tree.args.get(end) for end in ENDS):
         return asking
     released = {output.name: output.expression for output in asking.outputs}
@@ -421,7 +422,7 @@ def _of_numbers(tree: exp.Select, reader: From) -> Question:
     only(tree, reader.blank, "with_", "expressions")
     scope = Columns(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)
     pieces = [piece(node, source, scope) for node in tree.expressions]
-    found = [typed(read(part.node, scope), part) for part in pieces]
+    found = [require_type(read(part.node, scope), part) for part in pieces]
     if not blocks.found:
         source.refuse("A question selects something from a table.", "For example {count}.")
     return of_numbers(blocks.found, pieces, found)

@@ -20,7 +20,7 @@ from discreet import check
 from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.sql.examples import DIALECT
 from discreet.sql.grammar_words import FUNCTION_WORDS
-from discreet.sql.parameters import LONGEST, filled
+from discreet.sql.parameters import LONGEST, fill_parameters
 from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, Source
 
 MOST_TOKENS = 5_000
@@ -98,15 +98,15 @@ def tokens(source: Source) -> list[Token]:
         source.refuse(f"The question has more than {MOST_TOKENS} words.", "Ask a shorter one: {count}.")
     statement = _one_statement(source, found)
     _gaps(source, found)
-    plain = [_made(token, token.token_type) for token in statement]
+    plain = [_change_kind(token, token.token_type) for token in statement]
     if source.parameters is not None or any(token.token_type in _PLACEHOLDERS for token in plain):
-        plain = filled(plain, source.parameters)
-    found = [_named(source, before, token, after) for before, token, after in _neighbours(_as_in(plain))]
+        plain = fill_parameters(plain, source.parameters)
+    found = [_mark_identifier(source, before, token, after) for before, token, after in _neighbours(_as_in(plain))]
     _nesting(source, found)
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
     _files(source, found)
-    return [_known(token, after) for _, token, after in _neighbours(_as_table(found))]
+    return [_replace_synonym(token, after) for _, token, after in _neighbours(_as_table(found))]
 
 
 def statements(text: str) -> list[str]:
@@ -128,7 +128,7 @@ def statements(text: str) -> list[str]:
     return parts
 
 
-def _known(token: Token, after: Token | None) -> Token:
+def _replace_synonym(token: Token, after: Token | None) -> Token:
     """The token, or that of the function which the parser knows instead."""
     name = _SYNONYMS.get(token.text.upper()) if _is(after, Kind.L_PAREN) else None
     return token if name is None else Token(token.token_type, name, token.line, token.col, token.start, token.end, [])
@@ -200,7 +200,7 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
     return [(padded[i], token, padded[i + 2]) for i, token in enumerate(found)]
 
 
-def _named(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
+def _mark_identifier(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
     """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
     followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
     if token.token_type in _NOT_RENAMED or not token.text.isidentifier() or followed:
@@ -210,10 +210,10 @@ def _named(source: Source, before: Token | None, token: Token, after: Token | No
     declared = not typed and any(
         column.casefold() == token.text.casefold() for schema in source.schemas.values() for column in schema.columns
     )
-    return _made(token, Kind.IDENTIFIER) if alias or declared else token
+    return _change_kind(token, Kind.IDENTIFIER) if alias or declared else token
 
 
-def _made(token: Token, kind: Kind) -> Token:
+def _change_kind(token: Token, kind: Kind) -> Token:
     """The token as another kind, without comments."""
     return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
 
@@ -288,12 +288,14 @@ def _as_in(found: list[Token]) -> list[Token]:
         kinds = [token.token_type for token in found[place : place + 5]]
         words = _IN_WORDS.get(tuple(kinds[:3]))
         listed = 4 if kinds[3:5] == [Kind.ARRAY, Kind.L_BRACKET] else 3
-        end = _closed(found, place + listed) if words and kinds[listed : listed + 1] == [Kind.L_BRACKET] else None
+        end = (
+            _find_list_end(found, place + listed) if words and kinds[listed : listed + 1] == [Kind.L_BRACKET] else None
+        )
         if words is None or (end is None and kinds[3:4] != [Kind.SELECT]):
             made.append(found[place])
             place += 1
             continue
-        made += [*(_made(found[place], kind) for kind in words), found[place + 2]]
+        made += [*(_change_kind(found[place], kind) for kind in words), found[place + 2]]
         made += [] if end is None else found[place + listed + 1 : end]
         place = place + 3 if end is None else end + 1
     return made
@@ -336,7 +338,7 @@ _IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {
 }
 
 
-def _closed(found: list[Token], place: int) -> int | None:
+def _find_list_end(found: list[Token], place: int) -> int | None:
     """Where the list that begins at a place ends, if it holds no other and a bracket follows."""
     inside = range(place + 1, len(found) - 1)
     end = next((i for i in inside if found[i].token_type in _LIST), len(found))

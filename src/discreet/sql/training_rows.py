@@ -21,9 +21,9 @@ from discreet.plan.model.nodes import Column, Relation
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.from_clause import From
-from discreet.sql.clauses.row_selects import nested
+from discreet.sql.clauses.row_selects import read_nested_rows
 from discreet.sql.clauses.subqueries import lateral
-from discreet.sql.examples import quoted
+from discreet.sql.examples import quote_name
 from discreet.sql.functions import only
 from discreet.sql.refusals import Source
 from discreet.sql.select import select
@@ -56,10 +56,14 @@ class RowSource(Source):
         """Rows that a learner may have, of the table that the text mentions."""
         spoken = [schema for schema in self.schemas.values() if schema.name.casefold() in self.text.casefold()]
         schema = next((one for one in (*spoken, *self.schemas.values()) if not one.public), None)
-        known = [] if schema is None else [name for name, column in schema.stored.items() if _is_plain(schema, column)]
+        known = (
+            []
+            if schema is None
+            else [name for name, column in schema.stored_columns.items() if _is_plain(schema, column)]
+        )
         if schema is None or not known:
-            return f"SELECT CAST(TRUE AS INT) AS one FROM {quoted(schema.name if schema else 'visits')}"
-        return f"SELECT {', '.join(quoted(name) for name in known[:2])} FROM {quoted(schema.name)}"
+            return f"SELECT CAST(TRUE AS INT) AS one FROM {quote_name(schema.name if schema else 'visits')}"
+        return f"SELECT {', '.join(quote_name(name) for name in known[:2])} FROM {quote_name(schema.name)}"
 
 
 def _is_plain(schema: TableSchema, column: ColumnSchema) -> bool:
@@ -127,7 +131,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     """
     source = RowSource(check.instance(str, text=text), schemas, today=today)
     tree = select(source)
-    reader = From(source, nested, lateral)
+    reader = From(source, read_nested_rows, lateral)
     for clause, reason in _REFUSED.items():
         if tree.args.get(clause) is not None:
             source.refuse(reason, "Leave it out: {count}.", tree.args[clause] if clause != "distinct" else tree)
@@ -136,7 +140,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
         source.refuse("Rows are selected from a table.", "For example {count}.")
     for node in tree.expressions:
         _check_row_by_row(node, source)
-    found = nested(reader, tree)
+    found = read_nested_rows(reader, tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
     names = list(next(iter(found.names.values())))
@@ -146,7 +150,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date 
     )
     for column in columns:
         if owns(column.column, found.schema) or is_part_of_id(column.column, found.schema):
-            reason = f"{quoted(column.name)} says whose row it is: a learner would learn people by heart."
+            reason = f"{quote_name(column.name)} says whose row it is: a learner would learn people by heart."
             source.refuse(reason, "Leave it out: {count}.", column.at)
     whole = tree.args.get("where") is None and isinstance(tree.args["from_"].this, exp.Table)
     whole = whole and not tree.args.get("joins") and tree.args.get("with_") is None

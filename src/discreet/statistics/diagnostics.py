@@ -137,7 +137,7 @@ def gross_error_sensitivity(
 def _influence(found: Functional, points: NDArray[np.float64], at: float, share: Number | None) -> float:
     if share is None:
         return found.influence(points, at)
-    return found.fixed(points, at, float(check.probability(share=share)))
+    return found.influence_at(points, at, float(check.probability(share=share)))
 
 
 def _points(x: Any) -> NDArray[np.float64]:

@@ -199,16 +199,16 @@ def find_bounds(
     (16.0, 64.0)
     """
     chance = check.probability(risk=risk)
-    return _found(x, Spending.of(epsilon, delta, rho), Neighbours(neighbours), chance, source_of(bits))
+    return _release_bounds(x, Spending.of(epsilon, delta, rho), Neighbours(neighbours), chance, source_of(bits))
 
 
-def settled(
+def resolve_bounds(
     x: Any, bounds: Any, spending: Spending, neighbours: Neighbours | str, bits: Bits
 ) -> tuple[Any, Spending, tuple[Event, ...]]:
     """Bounds as they were given, or "find": found for a tenth of the budget; what is left of it; and the price."""
     if not isinstance(bounds, str) or bounds != "find":
         return bounds, spending, ()
-    found = _found(x, spending.share(SHARE), Neighbours(neighbours), RISK, bits)
+    found = _release_bounds(x, spending.share(SHARE), Neighbours(neighbours), RISK, bits)
     return found.pair, spending.share(1 - SHARE), (found.event,)
 
 
@@ -217,7 +217,7 @@ def with_price(event: Event, paid: tuple[Event, ...]) -> Event:
     return Composed([*paid, event]) if paid else event
 
 
-def _found(x: Any, spending: Spending, neighbours: Neighbours, risk: Fraction, bits: Bits) -> Bounds:
+def _release_bounds(x: Any, spending: Spending, neighbours: Neighbours, risk: Fraction, bits: Bits) -> Bounds:
     mechanism = disjoint_counts(spending, neighbours)
     noisy = np.asarray(mechanism.release(_counts(vector(x)), bits=bits))
     each = min(2 * risk / (2 * _BINS + 1), Fraction(1, 2))  # noise is symmetric: above it is half of this

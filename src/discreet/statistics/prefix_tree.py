@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.accounting.calibration import raised
+from discreet.accounting.calibration import increase_noise
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
@@ -144,7 +144,7 @@ class PrefixTree(Mechanism):
             counts: Counter[Node] = Counter()
             for text, count in left.items():
                 counts[_node(text, length)] += count
-            level = self._shown(counts, source)
+            level = self._release_level(counts, source)
             found += level.items()
             left = Counter({text: count for text, count in left.items() if _goes_on(text, length, level)})
         nodes = [node for node, _ in found]
@@ -154,7 +154,7 @@ class PrefixTree(Mechanism):
             np.array([count for _, count in found], dtype=np.int64),
         )
 
-    def _shown(self, counts: Counter[Node], bits: Bits) -> dict[Node, int]:
+    def _release_level(self, counts: Counter[Node], bits: Bits) -> dict[Node, int]:
         nodes = sorted(counts)
         noise = rounded_gaussians(self.sigma, np.zeros(len(nodes)), bits).tolist()
         noisy = {node: counts[node] + drawn for node, drawn in zip(nodes, noise, strict=True)}
@@ -194,7 +194,7 @@ def _goes_on(text: str, length: int, shown: dict[Node, int]) -> bool:
 def _multiplier(epsilon: Fraction, delta: Fraction, levels: int) -> Fraction:
     """The noise multiplier of one level."""
     start = root_above(accounting.gaussian_sigma(epsilon, delta / 2) ** 2 * levels)
-    return raised(start, partial(_event, levels=levels, delta=delta), epsilon=epsilon, delta=delta)
+    return increase_noise(start, partial(_event, levels=levels, delta=delta), epsilon=epsilon, delta=delta)
 
 
 def _event(multiplier: Fraction, levels: int, delta: Fraction) -> events.Composed:

@@ -87,10 +87,10 @@ def tree_weights(counts: Integers, odds: Odds) -> NDArray[Any]:
     empty = classes * odds.start
     most = max(int((held.sum(axis=2) > 0).sum(axis=1).max()) for held in levels)
     powers = np.array(list(accumulate([1] + [empty] * most, lambda a, b: a * b)), dtype=object)
-    return np.stack([_products(held, odds) * powers[most - _filled(held)] for held in levels], axis=1)
+    return np.stack([_products(held, odds) * powers[most - _count_filled(held)] for held in levels], axis=1)
 
 
-def _filled(held: Integers) -> Integers:
+def _count_filled(held: Integers) -> Integers:
     return np.asarray((held.sum(axis=2) > 0).sum(axis=1))
 
 
@@ -186,9 +186,9 @@ class TreeSelection(Mechanism):
         _, leaves, classes = counts.shape
         weights = tree_weights(counts, odds)
         weights *= np.array([self.depth_odds**below for below in reversed(range(weights.shape[1]))], dtype=object)
-        tree, level = divmod(_drawn(weights.ravel().tolist(), source), weights.shape[1])
+        tree, level = divmod(_draw_index(weights.ravel().tolist(), source), weights.shape[1])
         held = counts[tree].reshape(1 << level, -1, classes).sum(axis=1)
-        labels = [_drawn(row, source) for row in odds.weights(held).tolist()]
+        labels = [_draw_index(row, source) for row in odds.weights(held).tolist()]
         return LabelledTree(tree=tree, labels=np.repeat(np.array(labels, dtype=np.int64), leaves >> level))
 
     def interval(self, released: Any, *, options: int | None = None, confidence: check.Number = CONFIDENCE) -> Interval:
@@ -229,7 +229,7 @@ def _counts(value: Any) -> Integers:
     return np.asarray(np.maximum(counts, 0), dtype=np.int64)
 
 
-def _drawn(weights: list[int], bits: Bits) -> int:
+def _draw_index(weights: list[int], bits: Bits) -> int:
     """A place, with a probability of exactly its weight over the sum of all."""
     ends = list(accumulate(weights))
     return bisect(ends, uniform_below(ends[-1], bits=bits))

@@ -66,11 +66,11 @@ class BoundedMemory(Factor):
         E = sum_i w_i / (1 - l_i) units of 2^-96, and all of them by less than sqrt(horizon) E in the L2 norm, which is
         added. This holds whatever the values are, hence also if they depend on earlier releases.
         """
-        squared = Fraction(self._squared(participation), 1 << _POWER_BITS)
+        squared = Fraction(self._compute_squared_norm(participation), 1 << _POWER_BITS)
         drift = sum(Fraction(w, _ONE - rate) for rate, w in zip(self.rates, self.weights, strict=True))
         return root_above(squared) + root_above(Fraction(self.horizon)) * drift / (1 << _STATE_BITS)
 
-    def _squared(self, participation: Participation) -> int:
+    def _compute_squared_norm(self, participation: Participation) -> int:
         """The squared norm of the sum of the earliest columns, in units of 2^-160, rounded up.
 
         It is the sum of G(r, s) over pairs r <= s of periods, twice if r < s, and with the lag g = p_s - p_r and
@@ -193,13 +193,13 @@ def _power(base: int, exponent: int, *, up: bool) -> int:
     result, square = 1 << _POWER_BITS, base
     while exponent:
         if exponent & 1:
-            result = _rounded(result * square, up=up)
-        square = _rounded(square * square, up=up)
+            result = _round_power(result * square, up=up)
+        square = _round_power(square * square, up=up)
         exponent >>= 1
     return result
 
 
-def _rounded(value: int, *, up: bool) -> int:
+def _round_power(value: int, *, up: bool) -> int:
     return _up(value, _POWER_BITS) if up else value >> _POWER_BITS
 
 

@@ -45,7 +45,7 @@ class GaussianFactor(StreamMechanism):
         cls, method: str, factor: Factor, participation: Participation, steps: Fraction, budget: Loss
     ) -> GaussianFactor:
         """Returns the mechanism for a budget, if each period of one unit moves its values by so many steps."""
-        return cls(method, factor, _calibrated(budget, factor.sensitivity(participation) * steps))
+        return cls(method, factor, _calibrate_noise(budget, factor.sensitivity(participation) * steps))
 
     @property
     def event(self) -> Event:
@@ -105,24 +105,24 @@ class ChargedBudget(ApproxDP):
 
 
 @singledispatch
-def _calibrated(budget: Loss, sensitivity: Fraction) -> Gaussian:  # noqa: ARG001 - for every kind of budget
+def _calibrate_noise(budget: Loss, sensitivity: Fraction) -> Gaussian:  # noqa: ARG001 - for every kind of budget
     """The Gaussian mechanism of a budget, on a grid far finer than its noise."""
     raise InvalidParameter(
         "budget", budget, "to allow Gaussian noise", "Pass Budget(rho=0.5), or an epsilon and a delta."
     )
 
 
-@_calibrated.register
+@_calibrate_noise.register
 def _(budget: ZCDP, sensitivity: Fraction) -> Gaussian:
     return _fine(Gaussian.for_rho(rho=budget.rho, sensitivity=sensitivity))
 
 
-@_calibrated.register
+@_calibrate_noise.register
 def _(budget: ApproxDP, sensitivity: Fraction) -> Gaussian:
     return _fine(Gaussian(epsilon=budget.epsilon, delta=budget.delta, sensitivity=sensitivity))
 
 
-@_calibrated.register
+@_calibrate_noise.register
 def _(budget: ChargedBudget, sensitivity: Fraction) -> Gaussian:
     return _fine(Gaussian.with_multiplier(noise_multiplier=budget.noise_multiplier, sensitivity=sensitivity))
 

@@ -103,7 +103,7 @@ class RunningSum(Stream):
         unit = check.instance(Participation, participation=participation)
         if horizon is not None:
             check.integer(horizon=horizon, at_least=1, at_most=bounded_memory.LARGEST_HORIZON)
-        mechanism = _mechanism(horizon, spent(budget), values, unit, method)
+        mechanism = _mechanism(horizon, check_budget(budget), values, unit, method)
         super().__init__(
             mechanism,
             values,
@@ -112,13 +112,13 @@ class RunningSum(Stream):
             budget=budget,
             confidence=confidence,
             bits=bits,
-            parameters={"sums": "running", "horizon": horizon, **described(values, unit, budget, mechanism)},
+            parameters={"sums": "running", "horizon": horizon, **describe_stream(values, unit, budget, mechanism)},
             state=state,
             witness=witness,
         )
 
 
-def described(
+def describe_stream(
     values: Values, participation: Participation, budget: Loss, mechanism: StreamMechanism
 ) -> dict[str, object]:
     """Returns what a state says about its stream, so that it goes on as it began."""
@@ -141,7 +141,7 @@ def tree_steps(values: Values, participation: Participation, horizon: int | None
     return math.ceil(values.move) * times
 
 
-def chosen(method: object, methods: tuple[str, ...]) -> None:
+def check_method(method: object, methods: tuple[str, ...]) -> None:
     """Refuses a method that there is not.
 
     Raises:
@@ -151,7 +151,7 @@ def chosen(method: object, methods: tuple[str, ...]) -> None:
         raise InvalidParameter("method", method, f"to be one of {', '.join(methods)}")
 
 
-def spent(budget: object) -> Loss:
+def check_budget(budget: object) -> Loss:
     """Returns the budget of a stream, if it is one."""
     if not isinstance(budget, Loss):
         raise InvalidParameter("budget", budget, "to be a budget", "Pass Budget(rho=0.5), for instance.")
@@ -168,7 +168,7 @@ def pure(budget: Loss) -> Fraction | None:
 def _mechanism(
     horizon: int | None, budget: Loss, values: Values, participation: Participation, method: Method | None
 ) -> StreamMechanism:
-    chosen(method, METHODS)
+    check_method(method, METHODS)
     epsilon = pure(budget)
     if epsilon is not None or method == "tree":
         return tree(method, epsilon, tree_steps(values, participation, horizon), horizon=horizon, window=None)
@@ -273,7 +273,7 @@ class SlidingWindow(Stream):
         check.integer(window=window, at_least=1, at_most=toeplitz.LARGEST_WINDOW)
         if horizon is not None:
             check.integer(horizon=horizon, at_least=window, at_most=bounded_memory.LARGEST_HORIZON)
-        mechanism = _window_mechanism(window, horizon, spent(budget), values, participation=unit, method=method)
+        mechanism = _window_mechanism(window, horizon, check_budget(budget), values, participation=unit, method=method)
         super().__init__(
             mechanism,
             values,
@@ -283,7 +283,7 @@ class SlidingWindow(Stream):
             budget=budget,
             confidence=confidence,
             bits=bits,
-            parameters={"sums": window, "horizon": horizon, **described(values, unit, budget, mechanism)},
+            parameters={"sums": window, "horizon": horizon, **describe_stream(values, unit, budget, mechanism)},
             state=state,
             witness=witness,
         )
@@ -298,7 +298,7 @@ def _window_mechanism(
     participation: Participation,
     method: Method | None,
 ) -> StreamMechanism:
-    chosen(method, METHODS)
+    check_method(method, METHODS)
     epsilon, steps = pure(budget), tree_steps(values, participation, horizon)
     if epsilon is not None or method == "tree":
         return tree(method, epsilon, steps, horizon=horizon, window=window)

@@ -40,7 +40,7 @@ Entry = dict[str, Any]
 class Witness(Protocol):
     """Knows how many periods of a stream were released, apart from its state."""
 
-    def seen(self, stream: str) -> int | None:
+    def count_periods(self, stream: str) -> int | None:
         """Returns the number of periods; None if it was lost, or never told of any stream."""
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:
@@ -50,7 +50,7 @@ class Witness(Protocol):
 class Keeper(Protocol):
     """Keeps the periods of a stream before they are shown."""
 
-    def taken(self) -> list[Entry]:
+    def take_periods(self) -> list[Entry]:
         """Returns the periods that were kept before, once."""
 
     def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]]) -> None:
@@ -76,7 +76,7 @@ class StateFile:
         beside = f"{os.fspath(path)}.witness" if witness is None else witness
         self._witness = FileWitness(beside) if isinstance(beside, str | os.PathLike) else beside
         self._path = Path(path)
-        self._descriptor = _opened(self._path)
+        self._descriptor = _open_file(self._path)
         self.count, self._stream = 0, ""
         self._loaded: list[Entry] = []
         try:
@@ -91,7 +91,7 @@ class StateFile:
         if not lines:
             _check_unused(torn)
             self._stream = f"{system_bits().integer(_NAME_BITS):032x}"
-            if self._witness.seen(self._stream):
+            if self._witness.count_periods(self._stream):
                 raise StreamError("The state of the stream is empty, but its witness is not", _OLD)
             os.ftruncate(self._descriptor, 0)
             self._write({"format": FORMAT, "stream": self._stream, "parameters": parameters}, at=0)
@@ -116,7 +116,7 @@ class StateFile:
             raise StreamError(f"The file holds a stream with other parameters: {', '.join(wrong)}", hint)
 
     def _check_witness(self) -> None:
-        seen = self._witness.seen(self._stream)
+        seen = self._witness.count_periods(self._stream)
         if seen is None:
             if self.count:
                 raise StreamError("The witness of the state is missing", _OLD)
@@ -134,7 +134,7 @@ class StateFile:
         self.count += 1
         self._witness.testify(self._stream, self.count, entry)
 
-    def taken(self) -> list[Entry]:
+    def take_periods(self) -> list[Entry]:
         """Returns the periods that the file held when it was opened, and forgets them."""
         periods, self._loaded = self._loaded, []
         return periods
@@ -159,7 +159,7 @@ class FileWitness:
     def __init__(self, path: File) -> None:
         self._path = Path(path)
 
-    def seen(self, stream: str) -> int | None:
+    def count_periods(self, stream: str) -> int | None:
         """Returns the number of periods; None if there is no file.
 
         Raises:
@@ -205,7 +205,7 @@ def parameters_in(path: File) -> Entry:
     raise StreamError("There is no state of such a stream", "Start it first.")
 
 
-def _opened(path: Path) -> int:
+def _open_file(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
     except OSError as error:
@@ -258,7 +258,7 @@ class RunCount:
     def begin(self, period: int) -> int:
         """Notes that a period is begun, durably, and returns how often it was begun before and never kept."""
         try:
-            runs = self._witness.seen(f"period {period}") or 0
+            runs = self._witness.count_periods(f"period {period}") or 0
         except StreamError:  # of another period, or broken
             runs = 0
         self._witness.testify(f"period {period}", runs + 1, None)

@@ -146,7 +146,7 @@ class Stream:
         self._owner, self._lock, self._whole = os.getpid(), threading.Lock(), True
         known = {**parameters, "private": source.private}
         self._keeper = StateFile(state, known, witness) if isinstance(state, str | os.PathLike) else state
-        for entry in self._keeper.taken() if self._keeper is not None else ():
+        for entry in self._keeper.take_periods() if self._keeper is not None else ():
             self._replay(entry["values"], entry["noisy"])
 
     _last: Estimate | None
@@ -220,11 +220,11 @@ class Stream:
             self._whole = True
             return estimate
 
-    def decoded(self, released: Sequence[Sequence[Sequence[int]]]) -> list[Estimate]:
+    def decode_estimates(self, released: Sequence[Sequence[Sequence[int]]]) -> list[Estimate]:
         """Returns the estimates of noisy measurements, period by period: post-processing, of which nothing is kept."""
         lines = [self._mechanism.line() for _ in self._lines]
         errors = self._mechanism.errors(self._confidence)
-        return [self._made(lines, noisy, next(errors), t) for t, noisy in enumerate(released, start=1)]
+        return [self._build_estimate(lines, noisy, next(errors), t) for t, noisy in enumerate(released, start=1)]
 
     def _is_last(self, period: int) -> bool:
         if period not in (self._count, self._count + 1):
@@ -258,10 +258,10 @@ class Stream:
     def _estimate(self, noisy: Sequence[Sequence[int]]) -> Estimate:
         """The estimate of the next period, made of what was measured with noise, and of nothing else."""
         self._count += 1
-        self._last = self._made(self._lines, noisy, next(self._errors), self._count)
+        self._last = self._build_estimate(self._lines, noisy, next(self._errors), self._count)
         return self._last
 
-    def _made(self, lines: list[Line], noisy: Sequence[Sequence[int]], error: Error, period: int) -> Estimate:
+    def _build_estimate(self, lines: list[Line], noisy: Sequence[Sequence[int]], error: Error, period: int) -> Estimate:
         far = (error.reach + self._values.rounding * min(period, self._window)) * self._step
         found = [line.absorb(list(each)) * self._step for line, each in zip(lines, noisy, strict=True)]
         if self._values.size is None:

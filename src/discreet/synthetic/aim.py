@@ -75,7 +75,7 @@ class AIM(Generator):
         """Returns the zCDP of the budget."""
         return concentrated_budget(self.epsilon, self.delta)
 
-    def planned(self, domain: Domain) -> None:
+    def plan_releases(self, domain: Domain) -> None:
         """Returns None: the sum of prices is known in advance, and no single one of them."""
         self.weights(domain)
         fixed = [zero.attributes for zero in domain.zeros()]
@@ -98,7 +98,7 @@ class AIM(Generator):
             raise InvalidParameter("workload", self.workload, f"to be sets of up to 8 of the columns {list(names)}")
         return _weights(names, sets, domain.sizes)
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, then rounds until the budget is spent."""
         price, zeros = log.budget / (_ROUNDS * len(domain.columns)), domain.zeros()
         stage("Measuring columns")

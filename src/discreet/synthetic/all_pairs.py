@@ -97,7 +97,7 @@ class AllPairs(Generator):
         weights = {name: cells_weight(size) for name, size in domain.sizes.items()}
         return {name: columns * weight / sum(weights.values()) for name, weight in weights.items()}, rho - columns
 
-    def planned(self, domain: Domain) -> Sequence[Event]:
+    def plan_releases(self, domain: Domain) -> Sequence[Event]:
         """Returns the releases: columns, and all pairs."""
         fixed = [zero.attributes for zero in domain.zeros()]
         for attributes in fixed:
@@ -116,7 +116,7 @@ class AllPairs(Generator):
             told = f"to have at most {MOST_PAIR_CELLS:,} cells in all pairs of columns"
             raise InvalidParameter("domain", f"{whole:,} cells", told, "Use wider bins.")
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, then pairs, chooses pairs, and fits."""
         prices, price = self.prices(domain)
         stage("Measuring columns")
@@ -138,7 +138,7 @@ class AllPairs(Generator):
             most_cells=self.most_cells,
             certain=float(check.not_negative(certain=self.certain)),
         )
-        return Learned(fit=choice.fitted(), marginals=[*merged, *measured], merges=merges)
+        return Learned(fit=choice.choose_and_fit(), marginals=[*merged, *measured], merges=merges)
 
 
 def pair_weight(free: int) -> int:
@@ -153,7 +153,7 @@ def _measured_pairs(
 
     Without any such pair the price is spent on the first column again: the releases are those that were planned.
     """
-    small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
+    small = rows.recode_columns({name: merge.places for name, merge in merges.items()}, sizes)
     weights = {
         (one, other): pair_weight((sizes[one] - 1) * (sizes[other] - 1))
         for one, other in combinations(sizes, 2)
@@ -176,13 +176,13 @@ class _Choice:
     most_cells: int
     certain: float
 
-    def fitted(self) -> Fit:
+    def choose_and_fit(self) -> Fit:
         """Returns the model, fitted again after each round of choices; every round may use its part of the room."""
         chosen: list[NoisyMarginal] = []
         model = self._fit(chosen, {}, None)
         priors = self._priors(model)
         for number in range(1, _ROUNDS + 1):
-            found = self._chosen(model, priors, chosen, self.most_cells * number // _ROUNDS)
+            found = self._choose_pairs(model, priors, chosen, self.most_cells * number // _ROUNDS)
             if not found:
                 continue
             chosen += found
@@ -205,7 +205,7 @@ class _Choice:
         marginals = [*self.columns, *chosen]
         return fit(self.sizes, marginals, total=self.total, zeros=self.zeros, start=start, ridges=ridges)
 
-    def _chosen(
+    def _choose_pairs(
         self, model: Fit, priors: Mapping[Attributes, PairPrior], before: Sequence[NoisyMarginal], limit: int
     ) -> list[NoisyMarginal]:
         """Returns further pairs for which there is room, those first by which the model gains most."""

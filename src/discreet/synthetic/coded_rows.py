@@ -49,7 +49,7 @@ class CodedRows:
             place = place * size + self.codes[:, names.index(name)]
         return np.bincount(place, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
 
-    def recoded(self, places: Mapping[str, Integers], sizes: Sizes) -> CodedRows:
+    def recode_columns(self, places: Mapping[str, Integers], sizes: Sizes) -> CodedRows:
         """Returns rows with the codes of some columns replaced by those that a public table says."""
         made = self.codes.copy()
         for column, name in enumerate(self.sizes):
@@ -96,7 +96,7 @@ def rows_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows
 def places_within_limit(units: Sequence[Any] | NDArray[Any], codes: Integers, rows_per_unit: int) -> Integers:
     """Returns the places of the rows that `rows_within_limit` keeps, in order."""
     owners, ranks = _owners(units, len(codes))
-    return _kept(owners, ranks, codes, rows_per_unit)
+    return _select_rows(owners, ranks, codes, rows_per_unit)
 
 
 def units_of_values(
@@ -120,7 +120,7 @@ def units_of_values(
         return np.bincount(values[values < count], minlength=count).astype(np.int64)
     owners, ranks = _owners(units, len(values))
     pairs = np.unique(np.stack([owners, values], axis=1)[(owners >= 0) & (values < count)], axis=0)
-    kept = _kept(pairs[:, 0], ranks, pairs[:, 1:], rows_per_unit)
+    kept = _select_rows(pairs[:, 0], ranks, pairs[:, 1:], rows_per_unit)
     return np.bincount(pairs[kept, 1], minlength=count).astype(np.int64)
 
 
@@ -138,7 +138,7 @@ def _owners(units: Sequence[Any] | NDArray[Any], rows: int) -> tuple[Integers, I
     return owners, np.array([_digest(name) for name in numbers], dtype=np.int64)
 
 
-def _kept(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int) -> Integers:
+def _select_rows(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int) -> Integers:
     """Returns the places of the rows that are kept, in order."""
     order = np.lexsort((*codes.T[::-1], owners))
     order = order[owners[order] >= 0]
@@ -154,12 +154,12 @@ def _kept(owners: Integers, ranks: Integers, codes: Integers, rows_per_unit: int
 def id_text(value: Any) -> str | None:
     """Returns an id as it counts; None for one of nobody."""
     try:
-        return _written(value)
+        return _format_id(value)
     except Exception:  # noqa: BLE001 - an id that cannot be written, such as one of 5,000 digits, is nobody's, and no error
         return None
 
 
-def _written(value: Any) -> str | None:
+def _format_id(value: Any) -> str | None:
     if isinstance(value, str):
         text = unit_ids.id_text(value)
         return f"text {text}" if text else None

@@ -145,8 +145,8 @@ class Model:
             "charges": [[list(about), str(rho)] for about, rho in self.charges],
             "neighbours": self.neighbours.value,
             "rows_per_unit": self.rows_per_unit,
-            "measurements": [_written(marginal) for marginal in self.measurements],
-            "unmerged": [_written(marginal) for marginal in self.unmerged],
+            "measurements": [_serialize_marginal(marginal) for marginal in self.measurements],
+            "unmerged": [_serialize_marginal(marginal) for marginal in self.unmerged],
             "rows": self.rows,
             "kind": self.kind.value,
             "merges": {name: merge.as_dict() for name, merge in self.merges.items()},
@@ -186,7 +186,7 @@ def law_of(domain: Domain, merges: Mapping[str, Merge], potentials: tuple[Factor
     return model_of(sizes, potentials, zeros=merged_zeros(domain.zeros(), merges))
 
 
-def _written(marginal: NoisyMarginal) -> list[Any]:
+def _serialize_marginal(marginal: NoisyMarginal) -> list[Any]:
     return [list(marginal.attributes), marginal.values.tolist(), marginal.sigma, marginal.residual]
 
 

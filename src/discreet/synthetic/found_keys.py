@@ -133,4 +133,4 @@ def found_rows(rows: CodedRows, domain: Domain, texts: Mapping[str, Texts]) -> C
         known = domain.columns[name]
         places[name] = known.codes([*column.texts, known.labels[-1], None])  # the last label is that of the others
         sizes[name] = known.size
-    return rows.recoded(places, sizes)
+    return rows.recode_columns(places, sizes)

@@ -46,7 +46,7 @@ def histogram_prices(domain: Domain, rho: Fraction) -> dict[str, Fraction]:
     >>> histogram_prices(domain, Fraction(1, 2))  # a bin of a single whole number has one piece: nothing to measure
     {'age': Fraction(1, 20)}
     """
-    asked = _asked(domain)
+    asked = _histogram_columns(domain)
     return {name: HISTOGRAM_SHARE * rho / len(asked) for name in asked}
 
 
@@ -62,20 +62,20 @@ def measured_pieces(log: MeasurementLog, rows: CodedRows, domain: Domain) -> Dom
         rows: fine codes.
         domain: which asks for some.
     """
-    asked, found = _asked(domain), {}
+    asked, found = _histogram_columns(domain), {}
     for name, column in asked.items():
         noisy, pieces = log.marginal(rows, (name,), rho=log.budget / len(asked)), column.pieces
-        found[name] = column.told(pieces.shares(noisy.values[: pieces.bins.size], noisy.sigma))
-    return domain.completed(found)
+        found[name] = column.with_shares(pieces.shares(noisy.values[: pieces.bins.size], noisy.sigma))
+    return domain.with_columns(found)
 
 
 def coarse(rows: CodedRows, domain: Domain) -> CodedRows:
     """Returns rows of codes, made of rows of fine codes by a public table."""
     places = {name: column.code_of_fine for name, column in domain.columns.items() if column.fine_size != column.size}
-    return rows.recoded(places, domain.sizes) if places else rows
+    return rows.recode_columns(places, domain.sizes) if places else rows
 
 
-def _asked(domain: Domain) -> dict[str, Bins]:
+def _histogram_columns(domain: Domain) -> dict[str, Bins]:
     return {name: column for name, column in domain.columns.items() if isinstance(column, Bins) and column.asks}
 
 
@@ -141,7 +141,7 @@ class Generator(ABC):
         return whole - sum(histogram_prices(domain, whole).values())
 
     @abstractmethod
-    def planned(self, domain: Domain) -> Sequence[Event] | None:
+    def plan_releases(self, domain: Domain) -> Sequence[Event] | None:
         """Returns all releases in order, if they are known in advance; None if only their sum is.
 
         Raises:
@@ -149,7 +149,7 @@ class Generator(ABC):
         """
 
     @abstractmethod
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures rows through a log until its budget is spent, and fits a model."""
 
     def plan_event(self, domain: Any, *, forbidden: Iterable[Mapping[str, Any]] = ()) -> Event:
@@ -172,7 +172,7 @@ class Generator(ABC):
 
     def model_event(self, domain: Domain) -> Event:
         """Returns what a model costs whose domain is known: its releases one by one, or their sum."""
-        planned, whole = self.planned(domain), self.spent_rho()
+        planned, whole = self.plan_releases(domain), self.spent_rho()
         if planned is None:
             return Concentrated(whole)
         return Composed([*(noise_event(price) for price in histogram_prices(domain, whole).values()), *planned])
@@ -229,7 +229,7 @@ class Generator(ABC):
         for terms in selection_terms(known, self.epsilon, self.delta).values():
             key_selection(terms, neighbours=self.neighbours, rows_per_unit=limit)
         kind, bits = kind_of(frame), sampling_bits(self.random_state)
-        coded, texts = _coded(frame, known, unit, limit)
+        coded, texts = _encode_rows(frame, known, unit, limit)
         return self.fit_coded(coded, known, rows_per_unit=limit, kind=kind, bits=bits, total=total, texts=texts)
 
     def fit_coded(
@@ -264,7 +264,7 @@ class Generator(ABC):
             stage(f"Finding keys of {name}")
             selection = key_selection(terms[name], neighbours=self.neighbours, rows_per_unit=rows_per_unit)
             found[name] = found_keys(column, written[name], selection, bits)
-        known = domain.completed(found)
+        known = domain.with_columns(found)
         coded = found_rows(rows, known, written)
         return self.rest(domain).fit_known(coded, known, self._plan(domain), **how)
 
@@ -300,7 +300,7 @@ class Generator(ABC):
             pieces = MeasurementLog(rho=whole - rho, **limits)
             known = measured_pieces(pieces, rows, domain)
             charges += pieces.charges
-        found = self.learned(log, coarse(rows, domain), domain, total)
+        found = self.measure_and_fit(log, coarse(rows, domain), domain, total)
         charges += log.charges
         drawn = Composed([charge.event for charge in charges])
         if sum(charge.rho for charge in charges) != whole or (isinstance(planned, Composed) and drawn != planned):
@@ -326,7 +326,7 @@ class Generator(ABC):
         )
 
 
-def _coded(frame: Any, domain: Domain, unit: str | None, limit: int) -> tuple[CodedRows, dict[str, Texts]]:
+def _encode_rows(frame: Any, domain: Domain, unit: str | None, limit: int) -> tuple[CodedRows, dict[str, Texts]]:
     """Returns rows as codes, within the limit of each unit, and the texts of columns whose keys are to be found."""
     columns = columns_of(frame)
     if unit is not None and (unit not in columns or unit in domain.columns):

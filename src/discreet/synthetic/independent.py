@@ -47,13 +47,13 @@ class Independent(Generator):
         weights = {name: cells_weight(size) for name, size in domain.sizes.items()}
         return {name: self.rho(domain) * weight / sum(weights.values()) for name, weight in weights.items()}
 
-    def planned(self, domain: Domain) -> Sequence[Event]:
+    def plan_releases(self, domain: Domain) -> Sequence[Event]:
         """Returns one release for each column."""
         for zero in domain.zeros():
             checked_shape(zero.attributes, domain.sizes)
         return [noise_event(price) for price in self._prices(domain).values()]
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures each column, and fits."""
         stage("Measuring columns")
         for name, price in self._prices(domain).items():

@@ -53,7 +53,7 @@ class Merge:
         shape[axis] = self.weights.size
         return np.take(table, self.places, axis=axis) * self.weights.reshape(shape)
 
-    def merged(self, table: Table, axis: int) -> Table:
+    def merge_axis(self, table: Table, axis: int) -> Table:
         """Returns a table over groups, made of one over all values by adding up."""
         moved = np.moveaxis(table, axis, 0)
         made = np.zeros((self.size, *moved.shape[1:]))
@@ -139,5 +139,5 @@ def merged_marginal(marginal: NoisyMarginal, merges: Mapping[str, Merge], estima
         return marginal
     merge = merges[name]
     single = np.bincount(merge.places) == 1
-    values = np.where(single, merge.merged(marginal.values, 0), merge.merged(estimate, 0))
+    values = np.where(single, merge.merge_axis(marginal.values, 0), merge.merge_axis(estimate, 0))
     return NoisyMarginal(marginal.attributes, values, marginal.sigma)

@@ -81,12 +81,12 @@ class MST(Generator):
         first, second, third = (rho * part / sum(parts) for part in parts)
         return first / columns, second / (columns - 1), third / (columns - 1)
 
-    def planned(self, domain: Domain) -> Sequence[Event]:
+    def plan_releases(self, domain: Domain) -> Sequence[Event]:
         """Returns the releases: columns, choices, pairs."""
         for zero in domain.zeros():
             checked_shape(zero.attributes, domain.sizes)
         columns, (one, choice, pair) = len(domain.columns), self.prices(domain)
-        if len(_joined(list(domain.columns), _pairs(domain.sizes))) > 1:
+        if len(_find_components(list(domain.columns), _pairs(domain.sizes))) > 1:
             hint = f"Use wider bins: pairs of columns may have {MOST_CELLS:,} cells."
             raise InvalidParameter("domain", domain.sizes, "to have pairs that connect all columns", hint)
         if columns == 1:
@@ -94,7 +94,7 @@ class MST(Generator):
         choices, pairs = [choice_event(choice)] * (columns - 1), [noise_event(pair)] * (columns - 1)
         return [noise_event(one)] * columns + choices + pairs
 
-    def learned(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
+    def measure_and_fit(self, log: MeasurementLog, rows: CodedRows, domain: Domain, total: float | None) -> Learned:
         """Measures columns, chooses pairs, measures them, and fits."""
         one, choice, price = self.prices(domain)
         stage("Measuring columns")
@@ -109,7 +109,7 @@ class MST(Generator):
             found = fit(sizes, merged, total=whole.total, zeros=zeros)
             return Learned(fit=found, marginals=merged, merges=merges)
         stage("Choosing pairs of columns and measuring them")
-        small = rows.recoded({name: merge.places for name, merge in merges.items()}, sizes)
+        small = rows.recode_columns({name: merge.places for name, merge in merges.items()}, sizes)
         base = fit(sizes, merged, total=whole.total, zeros=zeros)
         fixed = [zero.attributes for zero in zeros]
         tree = spanning_tree(log, small, base, _pairs(domain.sizes), fixed=fixed, rho=choice)
@@ -141,7 +141,7 @@ def spanning_tree(
     errors = {pair: l1_error(rows.counts(pair), estimate) for pair, estimate in found}
     chosen: list[Attributes] = []
     for _ in range(len(rows.sizes) - 1):
-        parts = _joined(list(rows.sizes), chosen)
+        parts = _find_components(list(rows.sizes), chosen)
         place = {name: number for number, part in enumerate(parts) for name in part}
         joining = [pair for pair in pairs if place[pair[0]] != place[pair[1]]]
         allowed = _small_enough(joining, [*chosen, *fixed], rows.sizes) if fixed else joining
@@ -161,7 +161,7 @@ def _pairs(sizes: Sizes) -> list[Attributes]:
     return [pair for pair in combinations(sizes, 2) if cells(pair, sizes) <= MOST_CELLS]
 
 
-def _joined(names: Sequence[str], pairs: Sequence[Attributes]) -> list[set[str]]:
+def _find_components(names: Sequence[str], pairs: Sequence[Attributes]) -> list[set[str]]:
     """The parts into which pairs join the columns."""
     parts = [{name} for name in names]
     for first, second in pairs:

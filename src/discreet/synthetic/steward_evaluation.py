@@ -122,15 +122,15 @@ def evaluate(
     >>> found[1].mean, found[2].worst
     (0.0, 0.5)
     """
-    known, wanted = Domain.of(domain), _checked(degrees, Domain.of(domain))
-    tables = [_coded(frame, known, leave) for frame, leave in ((real, list(ignore)), (fake, []))]
+    known, wanted = Domain.of(domain), _check_degrees(degrees, Domain.of(domain))
+    tables = [_encode_rows(frame, known, leave) for frame, leave in ((real, list(ignore)), (fake, []))]
     if not all(len(table) for table in tables):
         raise InvalidParameter("rows", 0, "to be at least 1 in both tables")
     found = {degree: _distances(tables[0], tables[1], known, degree) for degree in wanted}
     return Evaluation(marginals=found, real_rows=len(tables[0]), fake_rows=len(tables[1]))
 
 
-def _checked(degrees: Iterable[int], domain: Domain) -> list[int]:
+def _check_degrees(degrees: Iterable[int], domain: Domain) -> list[int]:
     """Returns the degrees in order, but for those of more columns than there are."""
     columns = len(domain.columns)
     found = sorted({check.integer(degrees=degree, at_least=1) for degree in degrees})
@@ -142,7 +142,7 @@ def _checked(degrees: Iterable[int], domain: Domain) -> list[int]:
     return within
 
 
-def _coded(frame: Any, domain: Domain, ignore: list[str]) -> Codes:
+def _encode_rows(frame: Any, domain: Domain, ignore: list[str]) -> Codes:
     """Returns rows as codes; of what a curator gave, those of its table."""
     given = frame.to_arrow() if hasattr(frame, "model") and hasattr(frame, "to_arrow") else frame
     return domain.codes(columns_of(given), ignore=ignore)

@@ -49,11 +49,11 @@ class CountedTables:
         self._domain = domain
         largest = maximal(sets)
         if isinstance(counts, Mapping) and any(isinstance(key, tuple) for key in counts):
-            self._tables = _given(counts, largest, domain)
+            self._tables = _read_tables(counts, largest, domain)
         elif isinstance(counts, Mapping) or hasattr(counts, "columns"):
-            self._tables = _counted(counts, largest, domain)
+            self._tables = _count_rows(counts, largest, domain)
         else:
-            self._tables = _summed(counts, largest, domain)
+            self._tables = _sum_whole_counts(counts, largest, domain)
 
     def table(self, attributes: Attributes) -> Integers:
         """Returns the counts by a set of attributes that is part of one of the sets."""
@@ -66,7 +66,7 @@ def _margin(table: Integers, names: Sequence[str], kept: Attributes) -> Integers
     return np.asarray(np.sum(table, axis=others))
 
 
-def _summed(counts: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _sum_whole_counts(counts: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
     names = tuple(domain.sizes)
     if domain.cells(names) > MOST_CELLS:
         raise InvalidValue("to be tables or columns", f"The whole domain has too many cells. {_FORMS}")
@@ -74,10 +74,10 @@ def _summed(counts: Any, sets: list[Attributes], domain: Domain) -> dict[Attribu
     return {attributes: _margin(whole, names, attributes) for attributes in sets}
 
 
-def _given(counts: Mapping[Any, Any], sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _read_tables(counts: Mapping[Any, Any], sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
     found: dict[Attributes, Integers] = {}
     for names, table in counts.items():
-        attributes = domain.ordered(names)
+        attributes = domain.order_attributes(names)
         axes = [list(names).index(name) for name in attributes]
         given = _addable(whole_counts(table, tuple(domain.sizes[name] for name in names)))
         found[attributes] = given.transpose(axes)
@@ -98,7 +98,7 @@ def _addable(table: Integers) -> Integers:
     return table.clip(-most, most)
 
 
-def _counted(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
+def _count_rows(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:
     """Counts rows; one with a value outside of the domain, in an attribute that is used, counts nowhere."""
     used = [name for name in domain.sizes if any(name in attributes for attributes in sets)]
     columns = {name: _codes(frame, name, domain) for name in used}

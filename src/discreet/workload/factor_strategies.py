@@ -76,20 +76,26 @@ class FactorQueries:
         """Returns the strategy for normal noise."""
         small = self._reduced_gram()
         if _full_rank(small):
-            return self._widened(_square(optimal_gram(small, precision=_precision(len(small))).gram, largest))
+            return self._widen_strategy(_square(optimal_gram(small, precision=_precision(len(small))).gram, largest))
         basis = self._basis()
         if basis is None:
-            return self._widened(_square(optimal_gram(_ridged(small), precision=_precision(len(small))).gram, largest))
+            return self._widen_strategy(
+                _square(optimal_gram(_add_ridge(small), precision=_precision(len(small))).gram, largest)
+            )
         inverse = np.linalg.pinv(basis.values())
         found = optimal_gram(inverse.T @ small @ inverse, basis=basis.values()).gram
-        return self._widened(_combined(np.asarray(np.linalg.cholesky(found).T, dtype=np.float64), basis, largest))
+        return self._widen_strategy(
+            _combine_measurements(np.asarray(np.linalg.cholesky(found).T, dtype=np.float64), basis, largest)
+        )
 
     def laplace(self, largest: int = LARGEST_ENTRY) -> FactorStrategy:
         """Returns the best of several strategies for Laplace noise."""
         small = self._reduced_gram()
-        tried = (_decoded(strategy) for strategy in self._candidates(small, largest) if _in_limits(strategy, largest))
+        tried = (
+            _add_decoder(strategy) for strategy in self._candidates(small, largest) if _in_limits(strategy, largest)
+        )
         choices = [choice for choice in tried if _spans(choice, small)]
-        return self._widened(min(choices, key=lambda choice: _laplace_error(choice, small)))
+        return self._widen_strategy(min(choices, key=lambda choice: _laplace_error(choice, small)))
 
     def _candidates(self, small: Floats, largest: int) -> Iterator[IntegerStrategy]:
         cells = len(small)
@@ -99,12 +105,12 @@ class FactorQueries:
             yield basis
         rows = self._reduced_rows()
         if rows is not None and len(rows) <= 4 * cells and _full_rank(small) and _is_exact(rows, largest):
-            yield IntegerStrategy.rounded(rows, largest=largest)
+            yield IntegerStrategy.round_matrix(rows, largest=largest)
         for branch in _BRANCHES:
             if cells > branch:
                 yield IntegerStrategy(matrix=_tree(cells, branch))
         if 2 <= cells <= _MOST_OPTIMISED:
-            yield IntegerStrategy.rounded(_optimised_sums(small), largest=largest)
+            yield IntegerStrategy.round_matrix(_optimised_sums(small), largest=largest)
 
     def _representatives(self) -> NDArray[np.intp]:
         return np.array([int(np.argmax(self.classes == name)) for name in np.unique(self.classes[self.classes >= 0])])
@@ -124,9 +130,9 @@ class FactorQueries:
         _, triangle, order = linalg.qr(rows.T, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(triangle))
         chosen = rows[np.sort(order[: int(np.sum(sizes > 1e-9 * sizes[0]))])]
-        return IntegerStrategy.rounded(chosen) if _is_exact(chosen, LARGEST_ENTRY) else None
+        return IntegerStrategy.round_matrix(chosen) if _is_exact(chosen, LARGEST_ENTRY) else None
 
-    def _widened(self, small: FactorStrategy) -> FactorStrategy:
+    def _widen_strategy(self, small: FactorStrategy) -> FactorStrategy:
         """Gives every cell what its class has; what is found of a class is spread evenly."""
         names, places = np.unique(self.classes, return_inverse=True)
         if names[0] != -1:
@@ -147,13 +153,13 @@ def _full_rank(gram: Floats) -> bool:
     return bool(spectrum[0] > _SINGULAR * spectrum[-1])
 
 
-def _ridged(gram: Floats) -> Floats:
+def _add_ridge(gram: Floats) -> Floats:
     """Full rank at the price of a little weight on everything."""
     return gram + _RIDGE * float(np.linalg.eigvalsh(gram)[-1]) * np.eye(len(gram))
 
 
 def _is_exact(rows: Floats, largest: int) -> bool:
-    return bool(np.array_equal(IntegerStrategy.rounded(rows, largest=largest).values(), rows))
+    return bool(np.array_equal(IntegerStrategy.round_matrix(rows, largest=largest).values(), rows))
 
 
 def _in_limits(strategy: IntegerStrategy, largest: int) -> bool:
@@ -168,7 +174,7 @@ def _inverse(strategy: IntegerStrategy) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def _decoded(strategy: IntegerStrategy) -> FactorStrategy:
+def _add_decoder(strategy: IntegerStrategy) -> FactorStrategy:
     return FactorStrategy(strategy=strategy, decoder=_inverse(strategy))
 
 
@@ -179,15 +185,15 @@ def _regular(strategy: IntegerStrategy) -> IntegerStrategy:
 
 
 def _square(gram: Floats, largest: int) -> FactorStrategy:
-    strategy = _regular(IntegerStrategy.rounded(np.linalg.cholesky(gram).T, largest=largest))
+    strategy = _regular(IntegerStrategy.round_matrix(np.linalg.cholesky(gram).T, largest=largest))
     return FactorStrategy(strategy=strategy, decoder=_inverse(strategy))
 
 
-def _combined(weights: Floats, basis: IntegerStrategy, largest: int) -> FactorStrategy:
+def _combine_measurements(weights: Floats, basis: IntegerStrategy, largest: int) -> FactorStrategy:
     """Measurements M B, M rounded to a grid and B of integers: their product is exact, and spans what B does."""
     widest = int(np.max(np.sum(np.abs(basis.matrix), axis=0)))
     finest = max(largest, _COARSE * widest) if _COARSE * widest <= LARGEST_ENTRY else largest
-    rounded = _regular(IntegerStrategy.rounded(weights, largest=max(finest // widest, 1)))
+    rounded = _regular(IntegerStrategy.round_matrix(weights, largest=max(finest // widest, 1)))
     grid = Grid(rounded.grid.exponent + basis.grid.exponent)
     strategy = IntegerStrategy(matrix=rounded.matrix @ basis.matrix, grid=grid)
     return FactorStrategy(strategy=strategy, decoder=np.linalg.pinv(basis.values()) @ np.linalg.inv(rounded.values()))

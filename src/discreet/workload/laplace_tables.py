@@ -30,7 +30,7 @@ from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import Neighbours, events
 from discreet.workload.counted_tables import CountedTables, maximal
 from discreet.workload.product_domain import Attributes, Domain, closure, subsets
-from discreet.workload.residuals import centred, weights
+from discreet.workload.residuals import centre_table, weights
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class Measurement:
         for axis, name in enumerate(self.attributes):
             if name in self.differences:
                 noisy = np.concatenate([noisy / 2, -noisy / 2], axis=axis)
-        return centred(np.asarray(np.sum(noisy, axis=others)))
+        return centre_table(np.asarray(np.sum(noisy, axis=others)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,7 @@ def plan_laplace(
     candidates = [m for m in _candidates(list(objective), domain) if m.attributes]
     replaced = neighbours is Neighbours.REPLACE
     search = _Search.of([total, *candidates], objective, domain, fixed=replaced)
-    best = min((search.improved(start) for start in search.starts(tables, domain)), key=search.total)
+    best = min((search.improve_shares(start) for start in search.starts(tables, domain)), key=search.total)
     parts = best / (2 if replaced else 1)
     parts[0] = 0.5 if replaced else parts[0]
     shares = {m: _below(epsilon, part) for m, part in zip(search.measured, parts.tolist(), strict=True)}
@@ -294,7 +294,7 @@ class _Search:
             np.bincount(self.rows, slope, minlength=len(shares)), dtype=np.float64
         )
 
-    def improved(self, start: Floats) -> Floats:
+    def improve_shares(self, start: Floats) -> Floats:
         """Returns shares at which no small change helps, without those that buy nothing."""
         if len(self.measured) - self.fixed <= 1 or self.rows.size > _MOST_TERMS:
             return min((start, self._thin(start)), key=self.total)

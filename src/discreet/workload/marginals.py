@@ -21,7 +21,7 @@ from discreet.workload.gaussian_residuals import GaussianResiduals, plan_gaussia
 from discreet.workload.laplace_tables import LaplaceTables, plan_laplace
 from discreet.workload.product_domain import MOST_SETS, Attributes, Domain
 from discreet.workload.released_tables import ReleasedTables
-from discreet.workload.residuals import assembled, table_variance
+from discreet.workload.residuals import assemble_table, table_variance
 
 MOST_ROWS = 1 << 20
 
@@ -62,7 +62,7 @@ class Marginals:
         known = domain if isinstance(domain, Domain) else Domain(domain)
         if isinstance(sets, str) or not isinstance(sets, Iterable):
             raise InvalidParameter("sets", sets, "to be sets of attributes", "Pass e.g. [('sex',), ('sex', 'region')].")
-        found = [known.ordered(attributes) for attributes in sets]
+        found = [known.order_attributes(attributes) for attributes in sets]
         if not 1 <= len(found) <= MOST_SETS:
             raise InvalidParameter("sets", f"{len(found)} sets", f"to be 1 to {MOST_SETS:,}", "Ask for some table.")
         amounts = [Fraction(1)] * len(found) if weights is None else [check.positive(weights=w) for w in weights]
@@ -165,7 +165,7 @@ class MarginalsPlan:
         components = self.noise.components(tables, source)
         estimates, event = {}, self.event
         for attributes in self.sets:
-            value = assembled(attributes, components, self.domain)[()]
+            value = assemble_table(attributes, components, self.domain)[()]
             half = self.noise.reach(attributes, 1 - chance)
             low, high = value - half, value + half
             estimates[attributes] = Estimate(value, low, high, event, confidence=chance, private=source.private)

@@ -50,7 +50,7 @@ class Domain:
         sizes = {name: len(labels[name]) if name in labels else _size(attributes[name]) for name in attributes}
         assign(self, sizes=sizes, labels=labels)
 
-    def ordered(self, names: object) -> Attributes:
+    def order_attributes(self, names: object) -> Attributes:
         """Returns a set of attributes in the order of the domain.
 
         Raises:

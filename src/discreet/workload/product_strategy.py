@@ -107,7 +107,7 @@ class ProductStrategy:
         replaced = Neighbours(neighbours) is Neighbours.REPLACE
         return single * contribution.cells * contribution.amount * (1 + replaced)
 
-    def decoded(self, measurements: Floats) -> Floats:
+    def decode_cells(self, measurements: Floats) -> Floats:
         """Returns cells from measurements in units of the strategy."""
         cells = measurements.reshape([strategy.rows for strategy in self._strategies])
         for axis, factor in enumerate(self.factors):
@@ -119,7 +119,7 @@ class ProductStrategy:
         """Returns the factors of the covariance of the cells, for measurements of variance 1."""
         return tuple(factor.covariance for factor in self.factors)
 
-    def measured(self, cells: Floats, *, back: bool = False) -> Floats:
+    def measure_cells(self, cells: Floats, *, back: bool = False) -> Floats:
         """Returns what would be measured of cells, or the transposed map, in floats: for fits, after the release."""
         for axis, strategy in enumerate(self._strategies):
             matrix = strategy.values().T if back else strategy.values()

@@ -38,20 +38,20 @@ class Measured:
 
     def answers(self) -> list[Floats]:
         """Returns the answers to each part, by least squares."""
-        cells = self.strategy.decoded(self.values)
+        cells = self.strategy.decode_cells(self.values)
         return [part.apply(cells) for part in self.parts]
 
-    def projected(self) -> list[Floats]:
+    def project_answers(self) -> list[Floats]:
         """Returns the answers from the nearest counts without negative ones.
 
         They minimise ||A x - y||^2 over x >= 0, by projected gradients with momentum (Beck, Teboulle 2009), from the
         least-squares solution with its negative counts set to zero.
         """
-        cells = np.maximum(self.strategy.decoded(self.values), 0.0)
+        cells = np.maximum(self.strategy.decode_cells(self.values), 0.0)
         step, ahead, pace = 1 / self.strategy.steepness, cells, 1.0
-        values = self.values.reshape(self.strategy.measured(cells).shape)
+        values = self.values.reshape(self.strategy.measure_cells(cells).shape)
         for _ in range(_ROUNDS):
-            slope = self.strategy.measured(self.strategy.measured(ahead) - values, back=True)
+            slope = self.strategy.measure_cells(self.strategy.measure_cells(ahead) - values, back=True)
             moved = np.maximum(ahead - step * slope, 0.0)
             faster = (1 + math.sqrt(1 + 4 * pace * pace)) / 2
             ahead = moved + (pace - 1) / faster * (moved - cells)
@@ -78,7 +78,7 @@ class ReleasedAnswers(Displayed):
     >>> from discreet.workload import Prefixes, Workload
     >>> plan = Workload(Prefixes(4)).plan(budget=Budget(rho=0.5))
     >>> released = plan.release([5, 0, 0, 2], bits=SeededBits(1))  # the truth is 5, 5, 5, 7
-    >>> released.value.round(1).tolist(), released.projected().round(1).tolist()
+    >>> released.value.round(1).tolist(), released.project_answers().round(1).tolist()
     ([3.5, 5.6, 5.0, 7.0], [3.4, 5.3, 5.3, 7.2])
     """
 
@@ -115,7 +115,7 @@ class ReleasedAnswers(Displayed):
         are sums of the same counts. They are usually nearer to the truth, and biased where counts are small: the
         intervals of the raw answers are not about them.
         """
-        return joined([answers for measured in self.measured for answers in measured.projected()])
+        return join_parts([answers for measured in self.measured for answers in measured.project_answers()])
 
     def past(self) -> tuple[PastRelease, ...]:
         """Returns what was released in the form that `reuse` takes, where its matrices are small."""
@@ -133,7 +133,7 @@ class ReleasedAnswers(Displayed):
         return self.estimate._display()
 
 
-def joined(parts: Sequence[Floats]) -> Floats:
+def join_parts(parts: Sequence[Floats]) -> Floats:
     """Returns the answers of one part as they are, those of several one after the other."""
     return parts[0] if len(parts) == 1 else np.concatenate([part.ravel() for part in parts])
 

@@ -14,7 +14,7 @@ from discreet.dataclass import dataclass
 from discreet.privacy import Estimate
 from discreet.report.display import Display, Displayed
 from discreet.workload.product_domain import Attributes, Domain, closure
-from discreet.workload.residuals import assembled, component_of_table
+from discreet.workload.residuals import assemble_table, component_of_table
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
 
     def __getitem__(self, attributes: object) -> Estimate:
         """Returns the table of a set of attributes, named in any order; its axes are in the order of the domain."""
-        key = self.domain.ordered((attributes,) if isinstance(attributes, str) else attributes)
+        key = self.domain.order_attributes((attributes,) if isinstance(attributes, str) else attributes)
         return self.estimates[key]
 
     def __iter__(self) -> Iterator[Attributes]:
@@ -85,7 +85,7 @@ class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
             largest = max(float(np.max(table)) for table in current.values())
             if min(float(np.min(table)) for table in current.values()) >= -_NEAR * max(1.0, largest):
                 break
-        return self._lifted(current)
+        return self._remove_negatives(current)
 
     def _agreeing(self, tables: dict[Attributes, Floats]) -> dict[Attributes, Floats]:
         components: dict[Attributes, Floats] = {}
@@ -98,9 +98,9 @@ class ReleasedTables(Mapping[Attributes, Estimate], Displayed):
                 components[part] = components.get(part, 0.0) + said
                 known[part] = known.get(part, 0.0) + weight
         means = {part: component / known[part] for part, component in components.items()}
-        return {attributes: assembled(attributes, means, self.domain) for attributes in tables}
+        return {attributes: assemble_table(attributes, means, self.domain) for attributes in tables}
 
-    def _lifted(self, tables: dict[Attributes, Floats]) -> dict[Attributes, Floats]:
+    def _remove_negatives(self, tables: dict[Attributes, Floats]) -> dict[Attributes, Floats]:
         """Mixes in as much of the even table as the most negative count needs."""
         total = float(np.sum(next(iter(tables.values()))))
         if total <= 0:

@@ -50,7 +50,7 @@ def weights(tables: Mapping[Attributes, float], domain: Domain) -> dict[Attribut
     return found
 
 
-def centred(table: Floats) -> Floats:
+def centre_table(table: Floats) -> Floats:
     """Returns a table minus its mean, along every axis."""
     for axis in range(table.ndim):
         table = table - np.mean(table, axis=axis, keepdims=True)
@@ -63,16 +63,16 @@ def component_of_residual(residual: Any) -> Floats:
     for axis in range(table.ndim):
         widths = [(int(place == axis), 0) for place in range(table.ndim)]
         table = -np.pad(table, widths)  # the table whose first entry is 0, up to a constant
-    return centred(table)
+    return centre_table(table)
 
 
 def component_of_table(table: Floats, attributes: Attributes, part: Attributes) -> Floats:
     """Returns what a table says of the component of a subset of its attributes."""
     others = tuple(axis for axis, name in enumerate(attributes) if name not in part)
-    return centred(np.sum(table, axis=others))
+    return centre_table(np.sum(table, axis=others))
 
 
-def assembled(table: Attributes, components: Mapping[Attributes, Floats], domain: Domain) -> Floats:
+def assemble_table(table: Attributes, components: Mapping[Attributes, Floats], domain: Domain) -> Floats:
     """Returns the table that has these components; what no component is known of counts as zero."""
     result = np.zeros(domain.shape(table))
     for part in subsets(table):

@@ -74,7 +74,7 @@ class PastRelease:
         """Returns how many cells there are."""
         return int(self.strategy.shape[1])
 
-    def whitened(self) -> tuple[Floats, Floats]:
+    def whiten_noise(self) -> tuple[Floats, Floats]:
         """Returns the strategy and the values, with noise of variance 1 and no correlation."""
         if self.variance.ndim == 1:
             scale = 1 / np.sqrt(self.variance)
@@ -149,7 +149,7 @@ def reuse(past: Iterable[PastRelease], queries: Any, *, confidence: Number = CON
         raise InvalidParameter(
             "queries", f"an array of shape {rows.shape}", f"to have {sizes} columns, as the releases"
         )
-    strategy, values = (np.concatenate(parts) for parts in zip(*(r.whitened() for r in known), strict=True))
+    strategy, values = (np.concatenate(parts) for parts in zip(*(r.whiten_noise() for r in known), strict=True))
     weights = rows @ np.linalg.pinv(strategy, rcond=1e-12)
     lost = np.linalg.norm(rows - weights @ strategy, axis=1)
     answered = lost <= _NEAR * np.maximum(np.linalg.norm(rows, axis=1), 1e-300)

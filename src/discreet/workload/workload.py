@@ -27,7 +27,7 @@ from discreet.workload.budget_currency import gaussian_or_pure
 from discreet.workload.factor_strategies import of_structures
 from discreet.workload.product_strategy import ProductStrategy, largest_entry
 from discreet.workload.query_structures import Product, Queries, Union
-from discreet.workload.released_answers import Measured, ReleasedAnswers, joined
+from discreet.workload.released_answers import Measured, ReleasedAnswers, join_parts
 from discreet.workload.span_reuse import PastRelease, Reused, laplace_sum_reaches, reuse
 
 Floats = NDArray[np.float64]
@@ -100,14 +100,14 @@ class Workload:
 
     def _choices(self, *, pure: bool) -> Iterator[list[_Group]]:
         """Yields ways to answer all parts: from one strategy, each from its own, or, of few cells, without products."""
-        yield [self._shared(pure=pure)]
+        yield [self._find_shared_strategy(pure=pure)]
         if len(self.union.parts) > 1:
             yield [_group((part,), [part], pure=pure) for part in self.union.parts]
             if math.prod(self.shape) <= _FEW_CELLS and math.prod(self.shape) * self.count <= _MOST_WEIGHTS:
                 written = Product(np.vstack([_matrix(part) for part in self.union.parts]))
                 yield [_group((written,), [written], pure=pure)]
 
-    def _shared(self, *, pure: bool) -> _Group:
+    def _find_shared_strategy(self, *, pure: bool) -> _Group:
         """One strategy for all parts; its factors are improved in turn, each for what the others make of the parts."""
         parts = list(self.union.parts)
         best = _group(self.union.parts, parts, pure=pure)
@@ -231,7 +231,7 @@ class WorkloadPlan:
     @property
     def variances(self) -> Floats:
         """Returns the variance of each answer, in the order of the queries."""
-        return joined([variances for found in self._spreads() for variances, _ in found])
+        return join_parts([variances for found in self._spreads() for variances, _ in found])
 
     @property
     def total_variance(self) -> float:
@@ -260,7 +260,7 @@ class WorkloadPlan:
             InvalidValue: if the counts are not of an integer type, or of another shape.
         """
         chance = check.probability(confidence=confidence)
-        given = _shaped(counts, self.workload.shape)
+        given = _shape_counts(counts, self.workload.shape)
         source = source_of(bits)
         exact = [given.reshape(_product(mechanism).shape) for mechanism, _ in self.measured]
         noisy = [mechanism.release(x, bits=source) for x, (mechanism, _) in zip(exact, self.measured, strict=True)]
@@ -268,7 +268,7 @@ class WorkloadPlan:
             Measured(strategy=_product(mechanism), values=values, parts=parts)
             for (mechanism, parts), values in zip(self.measured, noisy, strict=True)
         )
-        value = joined([answers for one in measured for answers in one.answers()])
+        value = join_parts([answers for one in measured for answers in one.answers()])
         half = self._halves(1 - chance)
         estimate = Estimate(value, value - half, value + half, self.event, confidence=chance, private=source.private)
         gaussian = isinstance(self.measured[0][0].noise, Gaussian)
@@ -294,7 +294,7 @@ class WorkloadPlan:
                     halves.append(np.sqrt(variances) * reach * (1 + 1e-9))
                 else:
                     halves.append(_laplace_halves(mechanism, part, float(outside)))
-        return joined(halves)
+        return join_parts(halves)
 
 
 def _product(mechanism: StrategyMechanism) -> ProductStrategy:
@@ -324,6 +324,6 @@ def _laplace_halves(mechanism: StrategyMechanism, part: Product, outside: float)
     return laplace_sum_reaches(*flat, outside, steps=largest.ravel() * step).reshape(squares.shape)
 
 
-def _shaped(counts: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _shape_counts(counts: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Counts with one axis for each attribute; a vector of all cells in order is taken, too."""
     return whole_counts(counts, (math.prod(shape),) if np.ndim(counts) == 1 else shape)

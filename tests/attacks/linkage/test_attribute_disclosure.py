@@ -64,7 +64,7 @@ def test_open_releases_by_brute_force() -> None:
     assert found.raw.success == pytest.approx(_majority(cells, table["illness"]))
     assert found["counts below 5 left out"].success == pytest.approx(_majority(cells, table["illness"], least=5))
     form = k_anonymised(coarse, list(coarse), k=90).form
-    rows = [form[name].applied(np.array(column, dtype=object)) for name, column in coarse.items()]
+    rows = [form[name].apply_to(np.array(column, dtype=object)) for name, column in coarse.items()]
     assert found["90-anonymous"].success == pytest.approx(
         _majority(list(zip(*rows, strict=True)), table["illness"], k=90)
     )

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.attacks import known_ratings, scoreboard, scoreboard_by_items
 from discreet.attacks.linkage import ratings as internals
-from discreet.attacks.linkage.ratings import Names, Scale, capped, ratings_of, score, smoothed
+from discreet.attacks.linkage.ratings import Names, Scale, capped_weight, ratings_of, score, smoothed_weight
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from tests.attacks.made import ratings
@@ -26,13 +26,13 @@ def _scores(table: Any, known: Any, scale: Scale) -> Any:
 def test_the_score_of_one_item() -> None:
     """A known rating of 5 on day 100, a record with 4 on day 110, and ten records with the item."""
     table = {"user": range(10), "item": ["x"] * 10, "rating": [4] + [1] * 9, "day": [110] + [5000] * 9}
-    found = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, Scale(weight=capped))
+    found = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, Scale(weight=capped_weight))
     assert found[0, 0] == pytest.approx(0.534160, abs=5e-7)
     smooth = _scores(table, {"item": ["x"], "rating": [5], "day": [100]}, Scale())
     assert smooth[0, 0] == pytest.approx(0.534160 * math.log(10) / math.log(11), abs=1e-6)
 
 
-@pytest.mark.parametrize("weight", [smoothed, capped])
+@pytest.mark.parametrize("weight", [smoothed_weight, capped_weight])
 @pytest.mark.parametrize("block", [1, 50, 4_000_000])
 def test_scores_by_brute_force(weight: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internals, "_BLOCK", block)
@@ -79,7 +79,10 @@ def test_matches_need_to_stand_out() -> None:
 def test_the_base_of_the_logarithm_does_not_matter() -> None:
     table = ratings(40)
     known = known_ratings(table, items=4, bits=SeededBits(3))
-    natural, binary = scoreboard(table, known), scoreboard(table, known, weight=lambda s: smoothed(s) * np.log(2))
+    natural, binary = (
+        scoreboard(table, known),
+        scoreboard(table, known, weight=lambda s: smoothed_weight(s) * np.log(2)),
+    )
     assert list(natural.eccentricity.values()) == pytest.approx(list(binary.eccentricity.values()))
     assert natural.recovered == binary.recovered
 

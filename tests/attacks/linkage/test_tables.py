@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import k_anonymised
-from discreet.attacks.linkage.tables import AS_IT_IS, forms, numbered
+from discreet.attacks.linkage.tables import AS_IT_IS, forms, number_values
 from discreet.errors import InvalidParameter
 from tests.attacks.made import people
 
@@ -34,8 +34,8 @@ def test_forms_follow_from_values(values: list[Any], coarse: list[list[Any]]) ->
     column = np.array(values, dtype=object)
     found = forms(column)
     assert found[-1].name == "dropped"
-    assert [list(form.applied(column)) for form in found[:-1]] == coarse
-    assert list(found[-1].applied(column)) == [None] * len(values)
+    assert [list(form.apply_to(column)) for form in found[:-1]] == coarse
+    assert list(found[-1].apply_to(column)) == [None] * len(values)
 
 
 @given(
@@ -56,12 +56,12 @@ def test_every_class_that_is_kept_has_k_people(rows: list[tuple[int, str, str]],
 @pytest.mark.parametrize("unit", ["D", "s", "ns"])
 def test_dates_of_numpy_are_dates(unit: str) -> None:
     column = np.array(["1980-05-17", "1979-01-02", "NaT"], dtype=f"datetime64[{unit}]")
-    assert list(forms(column)[1].applied(column)) == ["1980", "1979", None]
-    assert numbered(column).tolist() == [0, 1, 2]
+    assert list(forms(column)[1].apply_to(column)) == ["1980", "1979", None]
+    assert number_values(column).tolist() == [0, 1, 2]
 
 
 def test_missing_values_are_equal() -> None:
-    assert numbered(np.array([1.0, np.nan, np.nan, 2.0])).tolist() == [0, 1, 1, 2]
+    assert number_values(np.array([1.0, np.nan, np.nan, 2.0])).tolist() == [0, 1, 1, 2]
 
 
 def test_no_column_can_be_made_finer() -> None:
@@ -73,7 +73,7 @@ def test_no_column_can_be_made_finer() -> None:
         rung = [step.name for step in ladder].index(form[name].name)
         if rung:
             finer = form | {name: ladder[rung - 1]}
-            sizes = Counter(zip(*(finer[other].applied(columns[other]) for other in quasi), strict=True))
+            sizes = Counter(zip(*(finer[other].apply_to(columns[other]) for other in quasi), strict=True))
             assert sum(size for size in sizes.values() if size < 5) > 0.05 * 600
 
 

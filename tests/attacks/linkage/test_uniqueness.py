@@ -61,7 +61,7 @@ def test_every_coarser_form_is_tried_and_the_best_is_first(rows: list[tuple[str,
     expected = {}
     for name, column in table.items():
         for form in forms(np.array(column, dtype=object)):
-            coarse = table | {name: list(form.applied(np.array(column, dtype=object)))}
+            coarse = table | {name: list(form.apply_to(np.array(column, dtype=object)))}
             sizes = Counter(zip(*coarse.values(), strict=True))
             expected[name, form.name] = sum(size == 1 for size in sizes.values()) / len(rows)
     assert {(one.column, one.form): one.unique for one in found.coarsen} == expected

@@ -10,7 +10,7 @@ from scipy.linalg import hadamard
 
 from discreet import attacks
 from discreet.attacks.reconstruction import solvers, subset_counts
-from discreet.attacks.reconstruction.linear_reconstruction import Method, repeated
+from discreet.attacks.reconstruction.linear_reconstruction import Method, repeat_attack
 from discreet.attacks.reconstruction.subset_counts import Bounded, Exact, GaussianPrivate, Noisy, Private
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
@@ -118,14 +118,16 @@ PAIRS = [
 @pytest.mark.parametrize(("queries", "noise", "predicted", "simulated"), PAIRS)
 def test_least_squares_keeps_to_its_prediction(queries: int, noise: float, predicted: float, simulated: float) -> None:
     people, runs = 128, 16
-    assert solvers.predicted(queries, people, noise * math.sqrt(people)) == pytest.approx(predicted, abs=5e-4)
+    assert solvers.predicted_share(queries, people, noise * math.sqrt(people)) == pytest.approx(predicted, abs=5e-4)
     rate = average("least_squares", people, queries, noise=noise * math.sqrt(people), runs=runs, seed=queries)
     # The formula is asymptotic: its own error at this size is below 0.005. Other simulations were of unknown length,
     # at least one run.
     assert rate == pytest.approx(predicted, abs=0.005 + 4 * standard_error(predicted, people * runs))
     assert rate == pytest.approx(simulated, abs=4 * standard_error(simulated, people) * math.sqrt(1 + 1 / runs))
     # A prediction for noise that is wrong by 30 % is refused, where Phi is steep enough for as many bits to tell.
-    for wrong in (solvers.predicted(queries, people, factor * noise * math.sqrt(people)) for factor in (0.7, 1.3)):
+    for wrong in (
+        solvers.predicted_share(queries, people, factor * noise * math.sqrt(people)) for factor in (0.7, 1.3)
+    ):
         assert noise >= 1 or abs(rate - wrong) > 0.005 + 4 * standard_error(wrong, people * runs)
 
 
@@ -134,7 +136,7 @@ def test_prediction_is_for_the_queries_that_were_asked() -> None:
     # An estimate then has variance s^2 (1 - 1 / (n + 1)), up to the sum: (I + 11')^-1 = I - 11' / (n + 1).
     people, noise, bits = 50, 0.4, SeededBits(25)
     asked, secret = np.vstack([np.eye(people, dtype=int), np.ones(people, dtype=int)]), coins(people, bits=bits)
-    found = repeated(Noisy(sd=noise), secret, asked, runs=40, bits=bits)
+    found = repeat_attack(Noisy(sd=noise), secret, asked, runs=40, bits=bits)
     expected = solvers.phi(0.5 / (noise * math.sqrt(1 - 1 / 51)))
     assert found.predicted == pytest.approx(expected)
     assert found.success == pytest.approx(expected, abs=4 * standard_error(expected, people * 40))
@@ -177,7 +179,9 @@ def test_linear_program(noise: float, known: float) -> None:
     # The stated rates are of at least one run of 64 bits each.
     assert rate == pytest.approx(known, abs=4 * standard_error(known, people) * math.sqrt(1 + 1 / runs))
     # What is promised without the truth takes the larger error of least absolute sums into account.
-    assert rate >= solvers.predicted(640, people, noise * 8 * math.sqrt(math.pi / 2)) - 4 * standard_error(rate, 384)
+    assert rate >= solvers.predicted_share(640, people, noise * 8 * math.sqrt(math.pi / 2)) - 4 * standard_error(
+        rate, 384
+    )
 
 
 def test_linear_program_stands_arbitrary_answers_where_least_squares_falls() -> None:
@@ -232,9 +236,9 @@ def test_hadamard_bound_is_reached_by_errors_that_aim() -> None:
 
 def test_fast_transform_is_the_matrix() -> None:
     values = normals(64, bits=SeededBits(2))
-    assert np.allclose(solvers.transformed(values), hadamard(64) @ values)
+    assert np.allclose(solvers.hadamard_transform(values), hadamard(64) @ values)
     secret = coins(64, bits=SeededBits(3))
-    found = attacks.reconstruct(None, solvers.transformed(secret.astype(float)), method="hadamard", truth=secret)
+    found = attacks.reconstruct(None, solvers.hadamard_transform(secret.astype(float)), method="hadamard", truth=secret)
     assert (found.success, found.residual) == (1.0, 0.0)
 
 
@@ -248,7 +252,7 @@ def test_guarantee_holds_least_squares_down_to_its_prediction() -> None:
     secret, asked = coins(people, bits=bits), subset_counts.random_subsets(16 * people, people, bits=bits)
     answerer = GaussianPrivate(mu=1, blind=True)
     assert answerer.noise(asked) == pytest.approx(math.sqrt(16 * people))
-    found = repeated(answerer, secret, asked, runs=runs, bits=bits)
+    found = repeat_attack(answerer, secret, asked, runs=runs, bits=bits)
     error = standard_error(0.6, people * runs)
     assert found.predicted == pytest.approx(solvers.phi(math.sqrt(15 / 16) / 4), abs=1e-3)
     assert found.success == pytest.approx(found.predicted, abs=4 * error + 0.005)
@@ -313,10 +317,10 @@ def test_curves_follow_theory() -> None:
     curves = attacks.reconstruction_by_noise(64, per_person=(4,), noises=(0.25, 1), runs=10, bits=SeededBits(23))
     ((name, points),) = curves.found.items()
     for noise, (rate, low, high) in points:
-        predicted = solvers.predicted(256, 64, noise * 8)
+        predicted = solvers.predicted_share(256, 64, noise * 8)
         assert low < rate < high
         assert rate == pytest.approx(predicted, abs=0.01 + 4 * standard_error(predicted, 640))
-    assert curves.expected[name][0][1] == pytest.approx(solvers.predicted(256, 64, 2))
+    assert curves.expected[name][0][1] == pytest.approx(solvers.predicted_share(256, 64, 2))
     guarded = attacks.reconstruction_by_guarantee(64, mus=(1, 4), runs=2, bits=SeededBits(24))
     best = dict(guarded.expected["most that anybody can guess"])
     for mu, (rate, _, _) in guarded.found["least squares"]:

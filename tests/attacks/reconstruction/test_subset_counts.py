@@ -118,7 +118,7 @@ def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
     assert not np.array_equal(first, queries @ SECRET)
     certain = FromCurator(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
     assert np.array_equal(certain, queries @ SECRET)
-    assert answerer.bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
+    assert answerer.guess_bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
 
 
 @pytest.mark.ci

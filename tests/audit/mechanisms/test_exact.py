@@ -188,7 +188,7 @@ def test_an_output_that_only_one_dataset_has_costs_without_bound() -> None:
     half, none = Enclosure.of(Fraction(1, 2), 30), Enclosure.of(0, 30)
     pieces = Pieces((Piece(half, none), Piece(half, half + half)))
     assert pieces.loss() is None
-    assert pieces.swapped.loss() is not None
+    assert pieces.swapped_pieces.loss() is not None
     assert pieces.excess(Fraction(5))[0] == Fraction(1, 2)
 
 

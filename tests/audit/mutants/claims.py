@@ -106,7 +106,7 @@ def what_probes_spent_is_not_spent_again() -> None:
         curator.ask(MEAN, epsilon=40, key="k")
     last = curator.entries()[-1]
     assert last.kind == "answer"
-    (stored,) = curator._book.stored(last.content["replay_key"])
+    (stored,) = curator._book.read_answers(last.content["replay_key"])
     assert Fraction(json.loads(stored.payload)["epsilon"]) <= 40 * (1 - SHARE)
 
 
@@ -224,7 +224,7 @@ MUTANTS = [
     Mutant(
         "run again without a claim",
         "Whoever finds a charge without an answer reads for it at once.",
-        setting(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
+        setting(outcomes, "claim_run", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(

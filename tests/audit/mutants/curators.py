@@ -199,7 +199,7 @@ def _exact_column(place: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def _shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Threshold, "kept", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
+    patch.setattr(Threshold, "select_groups", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
 
 
 def _refunding(patch: pytest.MonkeyPatch) -> None:

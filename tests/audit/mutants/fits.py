@@ -127,7 +127,7 @@ MUTANTS = [
     Mutant(
         "a learner of another relation",
         "A learner keeps its own neighbour relation, and the account pays for the other one.",
-        setting(learners, "_related", lambda *_: iter(())),
+        setting(learners, "_set_neighbours", lambda *_: iter(())),
         a_learner_protects_the_relation_of_its_account,
     ),
 ]

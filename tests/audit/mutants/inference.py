@@ -122,7 +122,7 @@ MUTANTS = [
         "tables are simulated without the noise of the released one",
         setting(
             chi_squared._Test,
-            "simulated",
+            "simulate_statistic",
             lambda self, released, count, bits: self.statistic(
                 multinomials(max(1, round(float(released.sum()))), self.chances, count, bits).astype(float)
             ),

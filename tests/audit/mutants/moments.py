@@ -34,7 +34,7 @@ MUTANTS = [
     Mutant(
         "labels not clipped",
         "Features are shrunk to their norm and labels enter a regression as they are.",
-        setting(Labels, "clipped", lambda _self, steps: steps),
+        setting(Labels, "clip_steps", lambda _self, steps: steps),
         no_row_moves_a_regression_more_than_was_paid,
     ),
     Mutant(

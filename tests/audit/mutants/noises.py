@@ -218,7 +218,7 @@ MUTANTS = [
     Mutant(
         "too much truth",
         "Randomized response lies about half as often as it says.",
-        setting(RandomizedResponse, "_lied", _truthful),
+        setting(RandomizedResponse, "_randomize", _truthful),
         reports_hide_their_truth,
     ),
 ]

@@ -79,14 +79,14 @@ def an_answer_says_what_interrupted_runs_released() -> None:
 def no_release_costs_more_than_its_charge() -> None:
     paid = PlainRelease(book_of(), BOTH, releases=events.Pure("1001/1000"))
     _released(paid)
-    assert not paid.book.stored(f"release of {paid.question}")
+    assert not paid.book.read_answers(f"release of {paid.question}")
 
 
 @catcher("the price of a release")
 def no_probe_costs_more_than_its_charge() -> None:
     paid = PlainRelease(book_of(), probes={"bounds": events.Pure(1), "limits": events.Pure("1/8")})
     _released(paid)
-    assert not paid.book.stored("limits")
+    assert not paid.book.read_answers("limits")
 
 
 @catcher("the notes of Ctrl-C")
@@ -125,14 +125,14 @@ def _reads_first(book: Book, paid: Any, caller: Caller, show: Callable[[Any], An
     accounts = tuple(book.account(account) for account in paid.request.accounts)
     unpaid: Any = SimpleNamespace(event=paid.request.event, claim=0)
     made = paid.execute(Run(book, unpaid, accounts))
-    with module.charged(book, paid.request, caller) as receipt:
+    with module.charge_request(book, paid.request, caller) as receipt:
         kept = Run(book, receipt, accounts).end(made)
         return show(None if kept is None else paid.read(kept))
 
 
 def _shows_outside(book: Book, paid: Any, caller: Caller, show: Callable[[Any], Any]) -> Any:
-    with module.charged(book, paid.request, caller) as receipt:
-        bought = module._bought(book, paid, receipt)
+    with module.charge_request(book, paid.request, caller) as receipt:
+        bought = module._obtain_result(book, paid, receipt)
     return show(bought)
 
 
@@ -172,7 +172,7 @@ MUTANTS = [
     Mutant(
         "failures of the first account",
         "A release of two accounts that fails uses up a credit on one of them.",
-        setting(outcomes, "joined", lambda _rows, charge: (charge,)),
+        setting(outcomes, "find_joined_charges", lambda _rows, charge: (charge,)),
         a_failure_is_one_on_every_account,
     ),
     Mutant(
@@ -184,7 +184,7 @@ MUTANTS = [
     Mutant(
         "a header of the last run",
         "An answer leaves out what runs released that were interrupted.",
-        setting(Run, "_stored", lambda _run: {}),
+        setting(Run, "_read_stored_events", lambda _run: {}),
         an_answer_says_what_interrupted_runs_released,
     ),
     Mutant(

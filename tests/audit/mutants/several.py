@@ -161,7 +161,7 @@ MUTANTS = [
     Mutant(
         "every question the whole budget",
         "Each question of a batch has the epsilon that was to be shared.",
-        setting(batch_plan, "shared", lambda terms, *_: terms),
+        setting(batch_plan, "share_terms", lambda terms, *_: terms),
         a_batch_costs_what_it_releases,
     ),
     Mutant(

@@ -163,7 +163,7 @@ def _told_as_written(column: Any, schema: Any) -> bool:
     return relation_schema._is_id(column, schema) or relation_schema._is_part(schema.columns[column.name].link)
 
 
-_HULL, _DERIVED = relation_schema._hull, relation_schema.derived
+_HULL, _DERIVED = relation_schema._hull, relation_schema.derive_column
 
 
 def _linked_like_its_first_column(output: Any, schema: Any) -> Any:
@@ -171,7 +171,7 @@ def _linked_like_its_first_column(output: Any, schema: Any) -> Any:
     return replace(_DERIVED(output, schema), link=schema.columns[read[0].name].link if read else "")
 
 
-_SQUARED = bounded_memory.BoundedMemory._squared
+_SQUARED = bounded_memory.BoundedMemory._compute_squared_norm
 
 
 def _one_column(column: Any, *_: Any) -> int:
@@ -196,7 +196,7 @@ MUTANTS = [
         "Products of the columns of a bounded-memory factor are left out of its sensitivity.",
         setting(
             bounded_memory.BoundedMemory,
-            "_squared",
+            "_compute_squared_norm",
             lambda self, unit: len(unit.earliest(self.horizon)) * _SQUARED(self, Participation()),
         ),
         a_unit_moves_no_measurement_farther_than_declared,
@@ -266,7 +266,7 @@ MUTANTS = [
     Mutant(
         "a computed column is what it is computed of",
         "What is computed of a part of the id is taken for that part, whatever else it is computed of.",
-        setting(relation_schema, "derived", _linked_like_its_first_column),
+        setting(relation_schema, "derive_column", _linked_like_its_first_column),
         no_unit_moves_a_stream_farther_than_was_paid,
     ),
     Mutant(

@@ -11,7 +11,7 @@ import pytest
 
 from discreet import audit, learn
 from discreet.audit.queries.fit_verdicts import Price, moves, price_of
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.errors import InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.mechanisms import (
     Exponential,
@@ -140,7 +140,7 @@ def test_only_the_context_that_watches_is_watched() -> None:
     noise, frozen = Laplace(epsilon="1/100", sensitivity=1), [Handed(Laplace(epsilon="1/100", sensitivity=1), (0,), 5)]
     elsewhere: list[Any] = []
     recorder = MechanismRecorder(frozen=frozen)
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         other = threading.Thread(target=lambda: elsewhere.append([noise.release(0) for _ in range(50)]))
         other.start()
         other.join()
@@ -153,7 +153,7 @@ def test_only_the_context_that_watches_is_watched() -> None:
 def test_everything_is_put_back() -> None:
     kinds = (Laplace, Gaussian, PartitionSelection, Mechanism)
     before = [vars(kind).get(name) for kind in kinds for name in ("release", "select")]
-    with pytest.raises(ZeroDivisionError), watched(MechanismRecorder()):
+    with pytest.raises(ZeroDivisionError), watch_mechanisms(MechanismRecorder()):
         raise ZeroDivisionError
     assert [vars(kind).get(name) for kind in kinds for name in ("release", "select")] == before
 
@@ -161,7 +161,7 @@ def test_everything_is_put_back() -> None:
 def test_coins_of_the_first_rows_do_not_depend_on_how_many_follow() -> None:
     def tossed(rows: int) -> tuple[list[int], list[int], int]:
         bits = SeededBits(3)
-        with watched(MechanismRecorder(seed=5)):
+        with watch_mechanisms(MechanismRecorder(seed=5)):
             return uniform_below(3, rows, bits=bits).tolist(), uniform_below(5, 4, bits=bits).tolist(), bits.word()
 
     one, other = tossed(200), tossed(201)
@@ -172,7 +172,7 @@ def test_coins_of_the_first_rows_do_not_depend_on_how_many_follow() -> None:
 
 def test_what_a_mechanism_does_inside_is_its_own() -> None:
     recorder = MechanismRecorder(SeededBits(1))
-    with watched(recorder):
+    with watch_mechanisms(recorder):
         PartitionSelection(epsilon=1, delta=1e-3, method="laplace").release([5, 90])
         PermuteAndFlip(epsilon=1, sensitivity=1).release([1, 2, 3])
     assert [type(each.mechanism) for each in recorder.made] == [PartitionSelection, PermuteAndFlip]
@@ -227,14 +227,14 @@ def test_prices_are_compared_in_their_currencies() -> None:
 def test_frozen_releases_come_out_again_or_have_strayed() -> None:
     noise, data = Laplace(epsilon=1, sensitivity=1), np.array([1, 2])
     first = MechanismRecorder(SeededBits(1))
-    with watched(first):
+    with watch_mechanisms(first):
         out = noise.release(data)
     for value, strayed in ((data + 1, False), (np.array([1, 2, 3]), True)):
         second = MechanismRecorder(SeededBits(2), frozen=first.made)
-        with watched(second):
+        with watch_mechanisms(second):
             assert np.array_equal(noise.release(value), out)
         assert second.strayed is strayed
     third = MechanismRecorder(SeededBits(2), frozen=first.made)
-    with watched(third):
+    with watch_mechanisms(third):
         Laplace(epsilon=2, sensitivity=1).release(data)
     assert third.strayed

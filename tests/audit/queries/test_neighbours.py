@@ -46,7 +46,7 @@ def pairs(rows: list[Row], described: TableSchema, wanted: int, seed: int) -> It
 
 def changed(rows: list[Row], changes: Changes) -> list[Row]:
     change = changes.get("visits", Change())
-    found: list[Row] = copy_of(rows).changed(change.without, change.more)
+    found: list[Row] = copy_of(rows).with_changes(change.without, change.more)
     return found
 
 
@@ -98,7 +98,7 @@ def test_strangers_reach_the_ends_and_go_beyond() -> None:
     described = schema()
     made = {kind: rows() for kind, rows in invented_units(described, SeededBits(4)).items()}
     every = [row for rows in made.values() for row in rows]
-    assert all(set(row) == set(described.stored) - {"patient"} for row in every)
+    assert all(set(row) == set(described.stored_columns) - {"patient"} for row in every)
     ages, charges = ({row[name] for row in every} for name in ("age", "charge"))
     assert {0, 120, None} <= ages
     assert {-1, 121} & ages
@@ -189,7 +189,7 @@ def test_of_several_tables_only_one_unit_differs(relation: Neighbours) -> None:
 def _state(copies: dict[str, Copy], changes: Changes) -> dict[str, list[Row]]:
     nothing = Change()
     return {
-        name: copy.changed(changes.get(name, nothing).without, changes.get(name, nothing).more)
+        name: copy.with_changes(changes.get(name, nothing).without, changes.get(name, nothing).more)
         for name, copy in copies.items()
     }
 

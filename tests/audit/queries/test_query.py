@@ -257,7 +257,7 @@ def test_mutant_notes_that_depend_on_data(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Threshold, "kept", lambda _self, noisy, _exact, _releaser: [True] * len(noisy))
+    monkeypatch.setattr(Threshold, "select_groups", lambda _self, noisy, _exact, _releaser: [True] * len(noisy))
     assert "groups" in caught(clinic(), BY_KIND)
 
 
@@ -314,7 +314,7 @@ def test_questions_without_an_answer_do_not_pass() -> None:
     found = audit.query(clinic(budget=Budget(epsilon=1)), [COUNT, SUM], ROWS, neighbours=4)
     assert not found.violations
     assert not found.passed
-    assert [each.sql for each in found.unanswered] == [SUM]
+    assert [each.sql for each in found.unanswered_queries] == [SUM]
     assert "InsufficientBudget" in found.summary()
 
 

@@ -165,7 +165,7 @@ def test_a_disk_that_goes_away_keeps_nobody_from_an_answer(tmp_path: Path) -> No
         away = disk.rename(tmp_path / "elsewhere")
         with pytest.warns(AnchorNotKept, match="folder that is there"):
             answered(book)
-        assert len(book.stored("count")) == 1
+        assert len(book.read_answers("count")) == 1
         away.rename(disk)
     assert known(disk).head.sequence == 4
 

@@ -518,7 +518,7 @@ def remakes_it(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_the_entry(patch: pytest.MonkeyPatch) -> None:
     """The ledger does not know that it has an anchor."""
-    patch.setattr(changes, "anchored", lambda _: None)
+    patch.setattr(changes, "find_anchored_id", lambda _: None)
 
 
 @pytest.mark.parametrize("mutate", [remakes_it, forgets_the_entry])

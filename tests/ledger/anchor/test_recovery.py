@@ -136,7 +136,7 @@ def test_a_frozen_copy_goes_on(lost: Path) -> None:
         book.check_anchor(anchor.head)
     restored(lost, "book", accept_loss=True)
     with at(lost) as book:
-        assert not book.frozen
+        assert not book.is_frozen
 
 
 def test_what_went_another_way_counts_twice(lost: Path) -> None:

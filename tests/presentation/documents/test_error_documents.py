@@ -64,7 +64,7 @@ def test_errors_come_back(error: DiscreetError) -> None:
     assert str(again) == str(error)
     assert again.args == error.args
     assert vars(again) == {"hint": "", **vars(error)}
-    assert errors.explained(again) == errors.explained(error)
+    assert errors.explain_error(again) == errors.explain_error(error)
     with pytest.raises(type(error)):
         raise again
 

@@ -18,7 +18,7 @@ from discreet.ledger.store import base
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.presentation.ledger_report.released_numbers import released_numbers
-from discreet.presentation.ledger_report.report_page import ledger_report, verified, write_report
+from discreet.presentation.ledger_report.report_page import ledger_report, verify_ledger, write_report
 from discreet.presentation.ledger_view import ledger_history
 from discreet.presentation.ledger_view.forecast import forecast
 from discreet.presentation.ledger_view.ledger_history import read_history
@@ -69,24 +69,26 @@ def test_what_is_left_falls_with_every_charge_and_begins_again_with_a_renewal(bo
     clock.later(1)
     book.charge("patients", events.Pure("0.2"), analyst="ana", question="{}")
     account = read_history(book).accounts["patients"]
-    assert [step.left for step in account.own.curve] == pytest.approx([1, 0.75, 0.625, 1, 0.9])
-    assert [step.left for step in account.people["ana"].curve] == pytest.approx([1, 0.5, 1, 0.8])
+    assert [step.remaining_share for step in account.own.curve] == pytest.approx([1, 0.75, 0.625, 1, 0.9])
+    assert [step.remaining_share for step in account.people["ana"].curve] == pytest.approx([1, 0.5, 1, 0.8])
     ben = account.people["ben"]  # has no cap of their own: the account's budget is theirs
-    assert [step.left for step in ben.curve] == pytest.approx([1, 0.875, 1])
+    assert [step.remaining_share for step in ben.curve] == pytest.approx([1, 0.875, 1])
     assert ben.cap is None
-    assert [step.left for step in account.projects["flu"].curve] == pytest.approx([1, 0, 1])
+    assert [step.remaining_share for step in account.projects["flu"].curve] == pytest.approx([1, 0, 1])
 
 
 def test_an_amended_budget_keeps_what_was_spent(book: Book) -> None:
     book.stewardship.amend("patients", budget=Budget(epsilon=3))
-    assert read_history(book).accounts["patients"].own.left == pytest.approx(0.75)
+    assert read_history(book).accounts["patients"].own.remaining_share == pytest.approx(0.75)
 
 
 def test_shares_are_those_of_the_balance(book: Book) -> None:
     account = read_history(book).accounts["patients"]
     left = book.balance("patients").remaining.epsilon
-    assert account.own.left == pytest.approx(float(left / 2))
-    assert account.people["ana"].left == pytest.approx(float(book.balance("patients", analyst="ana").remaining.epsilon))
+    assert account.own.remaining_share == pytest.approx(float(left / 2))
+    assert account.people["ana"].remaining_share == pytest.approx(
+        float(book.balance("patients", analyst="ana").remaining.epsilon)
+    )
 
 
 def test_outcomes_are_counted_for_the_account_the_person_and_the_project(book: Book) -> None:
@@ -146,14 +148,14 @@ def test_names_are_no_markup(clock: Clock) -> None:
 
 
 def test_a_book_without_its_anchor_is_told_and_not_frozen(book: Book) -> None:
-    assert verified(book, book.head()).passed
-    assert verified(book, Head(0, "0" * 64)).passed
+    assert verify_ledger(book, book.head()).passed
+    assert verify_ledger(book, Head(0, "0" * 64)).passed
     other = Head(2, "f" * 64)
     found = ledger_report(book, anchor=other)
     assert not found.verification.passed
     assert "Not this ledger" in found.text
-    assert not verified(book, Head(10_000, "f" * 64)).passed
-    assert not book.frozen
+    assert not verify_ledger(book, Head(10_000, "f" * 64)).passed
+    assert not book.is_frozen
 
 
 def test_an_altered_book_is_told_on_the_page(tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def _answers(curator: Curator) -> Iterator[tuple[Entry, bytes, ledger_history.Le
     history = read_history(book)
     for asked in history.charges.values():
         sequence = asked.entry.sequence
-        (payload,) = [kept.payload for kept in book.stored(asked.replay_key) if kept.charge == sequence]
+        (payload,) = [kept.payload for kept in book.read_answers(asked.replay_key) if kept.charge == sequence]
         yield curator.entries()[sequence - 1], payload, history
 
 

@@ -49,7 +49,7 @@ def alone(check: Callable[[], None]) -> Check:
 
 def kept_link(connection: Any, text: object, now: float) -> str:
     row = connection.execute(
-        "SELECT person FROM links WHERE hash = ? AND expires > ?", (access_keys.hashed(str(text)), now)
+        "SELECT person FROM links WHERE hash = ? AND expires > ?", (access_keys.hash_secret(str(text)), now)
     ).fetchone()
     if row is None:
         raise NotAuthenticated
@@ -66,7 +66,14 @@ def adopted(self: Identities, link: object, *, replaces: object = None) -> str:
         person = browser_sessions.take_link(connection, link, self.clock())
         connection.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?)",
-            (access_keys.hashed(str(replaces)), str(replaces), person, self.clock(), self.clock(), self.clock() + 999),
+            (
+                access_keys.hash_secret(str(replaces)),
+                str(replaces),
+                person,
+                self.clock(),
+                self.clock(),
+                self.clock() + 999,
+            ),
         )
     return str(replaces)
 
@@ -320,7 +327,7 @@ def test_a_check_kills(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     (tmp_path / "mutant").mkdir()
     check(tmp_path / "honest")
     monkeypatch.setattr(owner, attribute, mistake)
-    if owner is access_keys and attribute == "hashed":
-        monkeypatch.setattr(browser_sessions, "hashed", mistake)
+    if owner is access_keys and attribute == "hash_secret":
+        monkeypatch.setattr(browser_sessions, "hash_secret", mistake)
     with pytest.raises(FAILED):
         check(tmp_path / "mutant")

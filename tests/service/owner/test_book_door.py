@@ -84,8 +84,8 @@ def test_long_lists_of_keys_come_with_the_declaration_of_a_steward(book: Book) -
     client = BookClient(Direct(), steward=True)  # type: ignore[arg-type]
     client.stewardship.attach("wards", account="visits", declaration=told, blocks={digest(keys): keys}.__getitem__)
     assert kinds(book)[-2:] == ["keys", "attach"]
-    assert [kept.payload for kept in client.stored(keys_place(digest(keys)))] == [keys]
-    assert door(book).serve("related", {"start": "", "most": 100}) == []  # they are nobody's answer
+    assert [kept.payload for kept in client.read_answers(keys_place(digest(keys)))] == [keys]
+    assert door(book).serve("read_headers", {"start": "", "most": 100}) == []  # they are nobody's answer
     book.verify()
 
 
@@ -126,12 +126,12 @@ def test_the_event_of_all_that_was_released_reaches_the_book(book: Book) -> None
     used.serve("store_beside", beside)
     (kept,) = used.serve("all_beside", {"sequence": receipt.sequence})
     assert read_stored(kept).replay_key == "p"
-    assert used.serve("released", {"sequence": receipt.sequence}) == EVENT
+    assert used.serve("read_released_event", {"sequence": receipt.sequence}) == EVENT
     told = events.to_json(events.Composed([events.Pure("0.05"), events.Pure("0.05")]))
     answer = {"sequence": receipt.sequence, "replay_key": "r", "payload": "{}", "event": told}
     used.serve("store_answer", answer)
-    assert used.serve("released", {"sequence": receipt.sequence}) == told
-    assert read_stored(used.serve("stored", {"replay_key": "r"})[0]).event == told
+    assert used.serve("read_released_event", {"sequence": receipt.sequence}) == told
+    assert read_stored(used.serve("read_answers", {"replay_key": "r"})[0]).event == told
 
 
 def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Book) -> None:
@@ -139,14 +139,14 @@ def test_a_header_comes_alone_and_its_answer_when_it_is_opened(book: Book) -> No
     receipt = read_receipt(used.serve("charge", CHARGE))
     payload = with_body({"n": 1}, {"noisy": "é" * 10_000})
     used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r:1", "payload": payload})
-    told = used.serve("related", {"start": "r:", "most": 100})
+    told = used.serve("read_headers", {"start": "r:", "most": 100})
     assert len(json.dumps(told)) < 1000
     (header,) = [read_header(one) for one in told]
-    assert header == book.related("r:")[0]
-    stored = used.serve("opened", {"place": list(header.place)})
+    assert header == book.read_headers("r:")[0]
+    stored = used.serve("read_answer", {"place": list(header.place)})
     assert read_stored(stored).payload.decode() == payload
     with pytest.raises(LedgerError):  # a worker knows an answer by its replay key
-        used.serve("opened", {"place": [header.place.sequence, header.place.charge, "other", header.place.hash]})
+        used.serve("read_answer", {"place": [header.place.sequence, header.place.charge, "other", header.place.hash]})
 
 
 def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
@@ -161,8 +161,8 @@ def test_a_closed_door_lets_nothing_pass(book: Book) -> None:
 def test_open_charges_get_an_end(book: Book, failed: bool, entry: str) -> None:
     left = door(book)
     left.serve("charge", CHARGE)
-    assert left.charged
-    assert not left.ended
+    assert left.has_charged
+    assert not left.has_all_outcomes
     assert left.close(failed=failed)
     assert kinds(book)[-1] == entry
 
@@ -171,7 +171,7 @@ def test_an_answer_that_is_stored_ends_its_charge(book: Book) -> None:
     used = door(book)
     receipt = read_receipt(used.serve("charge", CHARGE))
     used.serve("store_answer", {"sequence": receipt.sequence, "replay_key": "r", "payload": '{"n":1}'})
-    assert used.ended
+    assert used.has_all_outcomes
     assert not used.close(failed=True)
     assert book.balance("visits", analyst="ana").failures == 0
 
@@ -182,9 +182,9 @@ def test_a_charge_under_its_key_is_claimed_once(book: Book) -> None:
     again = door(book, key="k")
     assert again.serve("is_charged", {})
     repeated = read_receipt(again.serve("charge", CHARGE))
-    assert (repeated.repeated, again.ended) == (True, True)  # not ours to end
+    assert (repeated.repeated, again.has_all_outcomes) == (True, True)  # not ours to end
     claimed = read_receipt(again.serve("claim", {"sequence": repeated.sequence}))
-    assert (claimed.claim, again.ended) == (1, False)
+    assert (claimed.claim, again.has_all_outcomes) == (1, False)
     assert kinds(book).count("charge") == 1
 
 
@@ -192,7 +192,7 @@ def test_messages_are_exact(book: Book) -> None:
     receipt: Receipt = book.charge("visits", events.Pure("1/3"), analyst="ana")
     assert read_receipt(write_receipt(receipt)) == receipt
     book.store_answer(receipt, "r", '{"n":"é"}')
-    (stored,) = book.stored("r")
+    (stored,) = book.read_answers("r")
     assert read_stored(write_stored(stored)) == stored
 
 
@@ -200,7 +200,7 @@ def test_whoever_asks_learns_of_nobody_else(book: Book) -> None:
     book.stewardship.appoint("ben", "analyst", account="visits")
     assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
     assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
-    assert door(book).serve("capped", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
+    assert door(book).serve("analyst_cap", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
 
 
 def test_crumbs_are_refused_whatever_the_request_called_them(book: Book) -> None:

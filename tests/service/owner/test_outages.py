@@ -57,7 +57,7 @@ def outcome(script: Script, book: Book) -> Any:
         door = BookDoor(book, analyst="ana", spending=True)
         with ThreadPoolExecutor(2) as ledger:
             request = Supervised(cast("Any", Worker()), door, running, Deadlines(planning=0.05, whole=0.1), ledger)
-            return (await request.ended())[0]
+            return (await request.run_to_end())[0]
 
     return asyncio.run(supervised())
 

@@ -64,7 +64,7 @@ def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
             book.verify()
             ready = [made.ready]
-            monkeypatch.setattr(type(book), "stopped", property(lambda _: True))  # a commit failed
+            monkeypatch.setattr(type(book), "is_stopped", property(lambda _: True))  # a commit failed
             assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
             assert [*ready, made.ready] == [True, False]
         assert kinds_of(folder).count("charge") == 4

@@ -62,7 +62,7 @@ def outcome(
             request = Supervised(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]
             if stop:
                 asyncio.get_running_loop().call_later(0.01, stopping, running, stop)
-            return await request.ended()
+            return await request.run_to_end()
 
     found, reusable = asyncio.run(supervised())
     return found, reusable, book, worker

@@ -122,7 +122,7 @@ def test_what_was_lost_with_a_ledger_counts(tmp_path: Path) -> None:
             (found.projects["flu"], book.balance("people", project="flu")),
         ):
             assert spender.curve[-1].remaining == balance.remaining
-            assert spender.left < 1
+            assert spender.remaining_share < 1
             assert spender.questions == 0
 
 
@@ -132,7 +132,7 @@ def test_the_meter_of_an_account_that_is_counted_in_rho_is_not_empty(clinic: Cli
     for _ in range(3):
         book.charge("people", GAUSSIAN)
     shown = re.findall(r'<meter [^>]*value="([^"]*)"', clinic.browser("sue").get("/overview").text)
-    assert max(map(float, shown)) == pytest.approx(1 - read_history(book).accounts["people"].own.left)
+    assert max(map(float, shown)) == pytest.approx(1 - read_history(book).accounts["people"].own.remaining_share)
     assert max(map(float, shown)) > 0.2
 
 

@@ -15,7 +15,7 @@ from discreet.noise import SeededBits, uniform_below
 from discreet.service.api.http_responses import status_of
 from discreet.service.desk import OPERATIONS
 from discreet.service.page import file_sources
-from discreet.service.page.file_sources import from_path, listed, resolve
+from discreet.service.page.file_sources import from_path, list_files, resolve
 from discreet.service.settings import Settings
 from discreet.service.worker.operations import perform
 from tests.service.page.fakes import ORIGIN, Clinic, clinic_at
@@ -106,7 +106,7 @@ def test_a_file_that_became_a_link_is_refused(places: Settings) -> None:
 
 
 def test_the_list_shows_what_can_be_named(places: Settings) -> None:
-    assert listed(places) == ["a.csv", "inner.csv", "sub/b.parquet"]
+    assert list_files(places) == ["a.csv", "inner.csv", "sub/b.parquet"]
 
 
 def test_without_roots_nothing_can_be_named(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_full_disk_is_not_the_senders_fault(clinic: Clinic, monkeypatch: pytes
 
     sue = clinic.browser("sue")
     with monkeypatch.context() as changed:
-        changed.setattr(file_sources, "used", full)
+        changed.setattr(file_sources, "count_uploaded_bytes", full)
         response = sue.upload("x.csv", b"a\n1\n")
     assert response.status_code == 503
     assert "could not be stored" in response.text

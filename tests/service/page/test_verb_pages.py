@@ -125,7 +125,7 @@ def test_any_document_is_shown() -> None:
         {"kind": "x", "right": True, "parts": [{"ward": "A", "n": 1}, {"n": 2}], "by": {"A": {"n": 3}}}
     )
     assert shown.facts == {"Right": "yes"}
-    assert [(each.name, each.headings, each.shown) for each in shown.tables] == [
+    assert [(each.name, each.headings, each.shown_rows) for each in shown.tables] == [
         ("Parts", ("ward", "n"), [["A", "1"], ["", "2"]]),
         ("By", ("By", "n"), [["A", "3"]]),
     ]
@@ -258,7 +258,7 @@ def worker_cases() -> Iterator[tuple[str, str, str, str]]:
         if "page" in verb.faces and verb.name in OPERATIONS:
             for each in fields(verb):
                 bad = "no such choice" if each.arg.choices else BAD.get(each.arg.kind)
-                if bad or (bad == "" and each.required):
+                if bad or (bad == "" and each.is_required):
                     yield verb.name, places[verb.name], each.name, bad
 
 
@@ -284,13 +284,13 @@ def bad_texts(each: Argument) -> Iterator[tuple[str, dict[str, str]]]:
     """What the field of an action refuses, and what it is called then."""
     if each.arg.kind is Kind.BUDGET:
         yield label_of(f"{each.name}.epsilon"), {f"{each.name}.epsilon": "-1"}
-        if each.required:
+        if each.is_required:
             yield label_of(each.name), dict.fromkeys(_GIVEN, "")
     elif each.arg.kind is Kind.TEXT:
         yield label_of(each.name), {each.name: "two\nlines"}
     elif each.arg.choices:
         yield label_of(each.name), {each.name: "no such choice"}
-    elif each.required and each.name != "account":
+    elif each.is_required and each.name != "account":
         yield label_of(each.name), {each.name: ""}
 
 

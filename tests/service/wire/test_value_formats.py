@@ -25,7 +25,7 @@ def _loaded(raw: bytes | None, oid: int, form: int) -> Any:
 
 
 def _both(value: Any, oid: int) -> list[Any]:
-    return [_loaded(formats.written(value, oid, form), oid, form) for form in (0, 1)]
+    return [_loaded(formats.encode_value(value, oid, form), oid, form) for form in (0, 1)]
 
 
 @given(_WHOLE)
@@ -63,7 +63,7 @@ def test_decimals(digits: int, exponent: int) -> None:
 def test_truth_and_null() -> None:
     assert _both(True, formats.BOOL) == [True, True]
     assert _both(False, formats.BOOL) == [False, False]
-    assert formats.written(None, formats.INT8, 1) is None
+    assert formats.encode_value(None, formats.INT8, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_truth_and_null() -> None:
     ],
 )
 def test_ends_of_intervals_are_rounded_outwards(value: Any, column: str, told: int) -> None:
-    assert formats.written(value, formats.INT8, 0, column=column) == str(told).encode()
+    assert formats.encode_value(value, formats.INT8, 0, column=column) == str(told).encode()
 
 
 @pytest.mark.parametrize("form", [0, 1])

@@ -297,7 +297,7 @@ def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -
         tilted = tilt * law.losses
         tilted += law.log_masses
         tilted -= cumulant
-        circle = _wrapped(np.exp(tilted, out=tilted), law.first, size)
+        circle = _wrap_masses(np.exp(tilted, out=tilted), law.first, size)
         powers.append(_integer_power(np.fft.rfft(circle), count))
         error += count * (_TRANSFORM * log_size * _norm(circle))
     masses = np.fft.irfft(reduce(lambda product, power: np.multiply(product, power, out=product), powers), size)
@@ -306,7 +306,7 @@ def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -
     return masses, 2 * error
 
 
-def _wrapped(masses: Floats, first: int, size: int) -> Floats:
+def _wrap_masses(masses: Floats, first: int, size: int) -> Floats:
     """Masses at consecutive places from `first` on, added up around a circle of so many places."""
     turns = -(-masses.size // size)
     laps = np.zeros((turns, size))

@@ -65,10 +65,10 @@ class Pair(ABC):
         at = epsilon * (1 - SLACK)
         above = self.masses(np.array([at, np.inf]))
         p, q = float(above.p[0] + above.p_error[0]), float(above.q[0] - above.q_error[0])
-        return min(1.0, safe(self.infinite + max(0.0, p - _raised(q - FLUSHED, at)) + FLUSHED))
+        return min(1.0, safe(self.infinite + max(0.0, p - _scale_mass(q - FLUSHED, at)) + FLUSHED))
 
 
-def _raised(mass: float, epsilon: float) -> float:
+def _scale_mass(mass: float, epsilon: float) -> float:
     """At most the mass times e^epsilon, which may be no float by itself; exponents are rounded relative to their size.
 
     What is left of a mass below the smallest float with all its digits is not known, and counts as nothing.

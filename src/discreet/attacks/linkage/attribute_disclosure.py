@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import ceiling, compared
-from discreet.attacks.linkage.tables import AS_IT_IS, Codes, Columns, Form, joined, k_anonymised, numbered, stacked
+from discreet.attacks.attack import ceiling, compare_trials
+from discreet.attacks.linkage.tables import (
+    AS_IT_IS,
+    Codes,
+    Columns,
+    Form,
+    combine_codes,
+    k_anonymised,
+    number_values,
+    stack_columns,
+)
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
@@ -77,13 +86,13 @@ class People:
         """Returns the share of each value, which everybody knows."""
         return np.bincount(self.value, minlength=self.values) / self.rows
 
-    def placed(self, form: dict[str, Form]) -> tuple[Codes, Codes]:
+    def locate_cells(self, form: dict[str, Form]) -> tuple[Codes, Codes]:
         """Returns the cell of each row, and the cell that each target is looked up in, with columns in these forms."""
-        coarse = [numbered(form.get(name, AS_IT_IS).applied(column)) for name, column in self.quasi.items()]
-        place = joined(coarse)
+        coarse = [number_values(form.get(name, AS_IT_IS).apply_to(column)) for name, column in self.quasi.items()]
+        place = combine_codes(coarse)
         return place[: self.rows], place[self.rows :]
 
-    def counted(self, place: Codes, cells: int) -> Counts:
+    def count_values(self, place: Codes, cells: int) -> Counts:
         """Returns how many rows there are by cell and value."""
         flat = np.bincount(place * self.values + self.value, minlength=cells * self.values)
         return flat.reshape(cells, self.values)
@@ -109,9 +118,9 @@ def people_of(columns: Columns, quasi: Sequence[str], sensitive: str, *, known: 
     """
     if not len(own):
         raise InvalidParameter("targets", 0, "to be people of the table", "Look up people whose rows are released.")
-    value = numbered(columns[sensitive])
+    value = number_values(columns[sensitive])
     return People(
-        quasi={name: stacked([columns[name], known[name]]) for name in quasi},
+        quasi={name: stack_columns([columns[name], known[name]]) for name in quasi},
         rows=len(value),
         value=value,
         values=int(value.max()) + 1,
@@ -156,17 +165,17 @@ def compare_lookups(
     private = [_private(people, attack, found, epsilon, rounds=rounds, bits=source) for epsilon in sorted(shares)]
     places, rates = np.log([float(epsilon) for epsilon in sorted(shares)]), [free(finding) for finding in private]
 
-    def bound(epsilon: float) -> float:
+    def success_bound(epsilon: float) -> float:
         return ceiling(epsilon, float(np.interp(np.log(epsilon), places, rates)))
 
     closed = [
         Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding)
         for epsilon, finding in zip(sorted(shares), private, strict=True)
     ]
-    return compared([*open_ones, *closed], bound=bound)
+    return compare_trials([*open_ones, *closed], bound=success_bound)
 
 
-def told(rows: NDArray[Any], others: NDArray[Any], people: People, *, weight: float) -> tuple[float, float]:
+def score_guesses(rows: NDArray[Any], others: NDArray[Any], people: People, *, weight: float) -> tuple[float, float]:
     """Returns the share of targets whose value is guessed rightly, and the share without their own rows.
 
     Args:
@@ -198,16 +207,16 @@ def free(finding: Disclosure) -> float:
 def _plain(people: People, attack: str, defence: str, found: Found, *, least: int) -> Trial:
     """Counts as they are, the smallest left out."""
     shown, left = (np.where(part >= least, part, 0) for part in (found.rows, found.others))
-    rates = told(shown, left, people, weight=TIES)
-    return Trial(defence=defence, epsilon=None, finding=_found(people, attack, rates))
+    rates = score_guesses(shown, left, people, weight=TIES)
+    return Trial(defence=defence, epsilon=None, finding=_make_disclosure(people, attack, rates))
 
 
 def _anonymous(people: People, attack: str, k: int) -> Trial:
     table = {name: column[: people.rows] for name, column in people.quasi.items()}
     found = _looked_up(people, k_anonymised(table, list(table), k=k).form)
     shown, left = (np.where(part.sum(axis=1, keepdims=True) >= k, part, 0) for part in (found.rows, found.others))
-    rates = told(shown, left, people, weight=TIES)
-    return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_found(people, attack, rates))
+    rates = score_guesses(shown, left, people, weight=TIES)
+    return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_make_disclosure(people, attack, rates))
 
 
 def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, rounds: int, bits: Bits) -> Disclosure:
@@ -217,22 +226,22 @@ def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, ro
     for _ in range(rounds):
         released = mechanism.release(found.rows[first], bits=bits)[where]
         left = released - (found.rows - found.others)
-        rates.append([told(released, left, people, weight=weight) for weight in weights])
+        rates.append([score_guesses(released, left, people, weight=weight) for weight in weights])
     right, without = max(np.mean(rates, axis=0).tolist())
-    finding = _found(people, attack, (right, without))
+    finding = _make_disclosure(people, attack, (right, without))
     return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
 
 def _looked_up(people: People, form: dict[str, Form]) -> Found:
-    place, look = people.placed(form)
-    counts = people.counted(place, int(max(place.max(), look.max())) + 1)
+    place, look = people.locate_cells(form)
+    counts = people.count_values(place, int(max(place.max(), look.max())) + 1)
     rows = counts[look]
     others, mine = rows.copy(), np.flatnonzero(place[people.own] == look)
     others[mine, people.value[people.own[mine]]] -= 1
     return Found(look, rows, others)
 
 
-def _found(people: People, attack: str, rates: tuple[float, float]) -> Disclosure:
+def _make_disclosure(people: People, attack: str, rates: tuple[float, float]) -> Disclosure:
     return Disclosure(
         attack=attack,
         goal="sensitive values told rightly",

@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, ceiling, compared
+from discreet.attacks.attack import beside, ceiling, compare_trials
 from discreet.attacks.linkage.attribute_disclosure import TIES, Disclosure, free
 from discreet.attacks.linkage.tables import (
     AS_IT_IS,
     Codes,
     Columns,
     Form,
-    chosen,
     columns_of,
-    joined,
+    combine_codes,
     k_anonymised,
-    listed,
-    numbered,
+    list_values,
+    number_values,
+    select_columns,
 )
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
@@ -72,26 +72,26 @@ class Pair:
         truth = self.value[self.targets]
         others = [part - np.eye(len(self.prior), dtype=np.int64)[truth] for part in rows]
         right, without = (np.mean(self._overlay(parts, k).argmax(axis=1) == truth) for parts in (rows, others))
-        return self._found(float(right), float(without))
+        return self._build_disclosure(float(right), float(without))
 
     def private(self, epsilon: Fraction, rounds: int, bits: Bits) -> Disclosure:
         """Returns the guess from the sum of two private tables of counts, each with half of epsilon.
 
         Of two attackers, the better one counts. A target has a row in each table, and adds two to the sum.
         """
-        place, truth = self._placed({}), self.value[self.targets]
+        place, truth = self._locate_cells({}), self.value[self.targets]
         drawn, look = np.unique(place[self.targets], return_inverse=True)
-        counts = [self._counted(place, half)[drawn] for half in self.halves]
+        counts = [self._count_values(place, half)[drawn] for half in self.halves]
         mechanism, own = Laplace(epsilon=epsilon / 2, sensitivity=1), np.eye(len(self.prior), dtype=np.int64)[truth]
         found = []
         for _ in range(rounds):
             noisy = sum(mechanism.release(part, bits=bits) for part in counts)[look]
-            found.append([self._told(noisy, 2 * own, weight) for weight in (shrinkage(float(epsilon)), TIES)])
+            found.append([self._score_guesses(noisy, 2 * own, weight) for weight in (shrinkage(float(epsilon)), TIES)])
         right, without = max(np.mean(found, axis=0).tolist())
-        finding = self._found(right, without)
+        finding = self._build_disclosure(right, without)
         return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
-    def _told(self, noisy: Counts, own: Counts, weight: float) -> tuple[float, float]:
+    def _score_guesses(self, noisy: Counts, own: Counts, weight: float) -> tuple[float, float]:
         """Returns the share of targets told rightly from counts, and the share without what a target added to them."""
         truth = self.value[self.targets]
         right, without = (
@@ -103,8 +103,8 @@ class Pair:
         """For each target, the values in its class of one half, as coarse as k asks; holders keep different columns."""
         table = {name: column[half] for name, column in self.quasi.items()}
         keep = list(table)[holder % len(table)]
-        place = self._placed({} if k == 1 else k_anonymised(table, list(table), k=k, keep=keep).form)
-        return self._counted(place, half)[place[self.targets]]
+        place = self._locate_cells({} if k == 1 else k_anonymised(table, list(table), k=k, keep=keep).form)
+        return self._count_values(place, half)[place[self.targets]]
 
     def _overlay(self, rows: list[Counts], k: int) -> Floats:
         """Scores of values: the prior, times how much likelier each is in every class; one below k is left out."""
@@ -114,14 +114,16 @@ class Pair:
             scores = scores * np.where(sizes >= k, counts / np.maximum(sizes, 1) / self.prior, 1.0)
         return scores + _TIES * self.prior
 
-    def _placed(self, form: dict[str, Form]) -> Codes:
-        return joined([numbered(form.get(name, AS_IT_IS).applied(column)) for name, column in self.quasi.items()])
+    def _locate_cells(self, form: dict[str, Form]) -> Codes:
+        return combine_codes(
+            [number_values(form.get(name, AS_IT_IS).apply_to(column)) for name, column in self.quasi.items()]
+        )
 
-    def _counted(self, place: Codes, half: NDArray[np.bool_]) -> Counts:
+    def _count_values(self, place: Codes, half: NDArray[np.bool_]) -> Counts:
         values, cells = len(self.prior), int(place.max()) + 1
         return np.bincount(place[half] * values + self.value[half], minlength=cells * values).reshape(cells, values)
 
-    def _found(self, right: float, without: float) -> Disclosure:
+    def _build_disclosure(self, right: float, without: float) -> Disclosure:
         return Disclosure(
             attack="Two releases",
             goal="sensitive values told rightly",
@@ -196,12 +198,12 @@ def compare(
     """
     source, shares = source_of(bits), sorted(check.positive(epsilon=epsilon) for epsilon in epsilons)
     columns, names = columns_of(table), [quasi] if isinstance(quasi, str) else list(quasi)
-    chosen(columns, [*names, sensitive], parameter="quasi")
+    select_columns(columns, [*names, sensitive], parameter="quasi")
     check.integer(rounds=rounds, at_least=1)
     coin = uniforms(len(columns[sensitive]), bits=source)
     both = float(check.probability(common=common))
     halves = (coin < (1 + both) / 2, coin >= (1 - both) / 2)
-    pair = Pair({name: columns[name] for name in names}, numbered(columns[sensitive]), halves)
+    pair = Pair({name: columns[name] for name in names}, number_values(columns[sensitive]), halves)
     if not len(pair.targets):
         raise InvalidParameter(
             "common", common, "to leave people in both releases", "Pass more people, or a larger share."
@@ -219,10 +221,10 @@ def compare(
         for epsilon, found in zip(shares, private, strict=True)
     ]
 
-    def bound(epsilon: float) -> float:
+    def success_bound(epsilon: float) -> float:
         return ceiling(epsilon, float(np.interp(np.log(epsilon), places, rates)))
 
-    return compared([*open_ones, *closed], bound=bound)
+    return compare_trials([*open_ones, *closed], bound=success_bound)
 
 
 @beside(compare)
@@ -248,38 +250,38 @@ def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive
     names = [on] if isinstance(on, str) else list(on)
     tables = [columns_of(release_a), columns_of(release_b)]
     for columns in tables:
-        chosen(columns, [*names, sensitive, person], parameter="on")
-    seen = [_seen(columns, names, sensitive, person) for columns in tables]
+        select_columns(columns, [*names, sensitive, person], parameter="on")
+    seen = [_collect_class_values(columns, names, sensitive, person) for columns in tables]
     people = [who for who in seen[0] if who in seen[1]]
     if not people:
         raise InvalidParameter(
             "person", person, "to name people who are in both releases", "Pass releases that overlap."
         )
-    truth = dict(zip(listed(tables[0][person]), listed(tables[0][sensitive]), strict=True))
+    truth = dict(zip(list_values(tables[0][person]), list_values(tables[0][sensitive]), strict=True))
     common = {who: seen[0][who] & seen[1][who] for who in people}
     resolved = {who: next(iter(values)) for who, values in common.items() if len(values) == 1}
-    values = {value for columns in tables for value in listed(columns[sensitive])}
+    values = {value for columns in tables for value in list_values(columns[sensitive])}
     return Intersection(
         attack="Intersection",
         goal="people's values told by two releases together",
         success=sum(truth[who] == value for who, value in resolved.items()) / len(people),
         baseline=float(len(values) == 1),
         targets=len(people),
-        alone=(_resolved(seen[0], people), _resolved(seen[1], people)),
+        alone=(_resolved_share(seen[0], people), _resolved_share(seen[1], people)),
         left=float(np.mean([len(values) for values in common.values()])),
         recovered=resolved,
     )
 
 
-def _seen(columns: Columns, names: list[str], sensitive: str, person: str) -> dict[Any, frozenset[Any]]:
+def _collect_class_values(columns: Columns, names: list[str], sensitive: str, person: str) -> dict[Any, frozenset[Any]]:
     """For each person, the sensitive values in their class."""
-    place = joined([numbered(columns[name]) for name in names])
+    place = combine_codes([number_values(columns[name]) for name in names])
     values: dict[int, set[Any]] = {}
-    for number, value in zip(place.tolist(), listed(columns[sensitive]), strict=True):
+    for number, value in zip(place.tolist(), list_values(columns[sensitive]), strict=True):
         values.setdefault(number, set()).add(value)
     classes = {number: frozenset(found) for number, found in values.items()}
-    return {who: classes[number] for who, number in zip(listed(columns[person]), place.tolist(), strict=True)}
+    return {who: classes[number] for who, number in zip(list_values(columns[person]), place.tolist(), strict=True)}
 
 
-def _resolved(seen: dict[Any, frozenset[Any]], people: list[Any]) -> float:
+def _resolved_share(seen: dict[Any, frozenset[Any]], people: list[Any]) -> float:
     return sum(len(seen[who]) == 1 for who in people) / len(people)

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.tables import Column, chosen, columns_of, joined, listed, numbered
+from discreet.attacks.linkage.tables import (
+    Column,
+    columns_of,
+    combine_codes,
+    list_values,
+    number_values,
+    select_columns,
+)
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
@@ -139,7 +146,7 @@ def compare(
         bits: the source of randomness.
     """
     columns, names = columns_of(table), [quasi] if isinstance(quasi, str) else list(quasi)
-    chosen(columns, [*names, sensitive], parameter="quasi")
+    select_columns(columns, [*names, sensitive], parameter="quasi")
     own = np.arange(len(columns[sensitive]))
     people = people_of(columns, names, sensitive, known=columns, own=own)
     return compare_lookups(
@@ -168,14 +175,14 @@ def k_anonymity(
     (3, 2, 1.8899, 0.2857)
     """
     names, columns = [quasi] if isinstance(quasi, str) else list(quasi), columns_of(table)
-    parts = chosen(columns, names, parameter="quasi")
-    (secret,) = chosen(columns, [sensitive], parameter="sensitive")
+    parts = select_columns(columns, names, parameter="quasi")
+    (secret,) = select_columns(columns, [sensitive], parameter="sensitive")
     if not len(secret):
         raise InvalidParameter("table", 0, "to have rows", "Pass a table with at least one person.")
     values = _values(secret, ordered)
-    place = joined([numbered(part) for part in parts])
+    place = combine_codes([number_values(part) for part in parts])
     ranks = {value: rank for rank, value in enumerate(values)}
-    code = np.array([ranks[value] for value in listed(secret)])
+    code = np.array([ranks[value] for value in list_values(secret)])
     counts = np.bincount(place * len(values) + code, minlength=(place.max() + 1) * len(values)).reshape(-1, len(values))
     distances = _distances(counts, is_ordered=ordered is not False)
     _, first = np.unique(place, return_index=True)
@@ -198,7 +205,7 @@ def k_anonymity(
 
 
 def _values(secret: Column, ordered: bool | Sequence[Any]) -> tuple[Any, ...]:
-    found = dict.fromkeys(listed(secret))
+    found = dict.fromkeys(list_values(secret))
     if ordered is False:
         return tuple(found)
     if ordered is True:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.linkage.tables import chosen, columns_of
+from discreet.attacks.linkage.tables import columns_of, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.report import comparison_charts
@@ -183,7 +183,7 @@ def _areas(population: Any) -> dict[Any, int]:
     columns = columns_of(population)
     if len(columns) != 2:
         raise InvalidParameter("population", list(columns), "to have two columns", "Pass the area and its people.")
-    area, people = chosen(columns, columns, parameter="population")
+    area, people = select_columns(columns, columns, parameter="population")
     return {
         name: int(float(count)) for name, count in zip(area.tolist(), people.tolist(), strict=True) if count is not None
     }

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import compared, posterior
+from discreet.attacks.attack import compare_trials, posterior
 from discreet.attacks.linkage.ratings import (
     Floats,
     Names,
@@ -57,12 +57,12 @@ class Matches:
     own: Floats
     fit: Floats
 
-    def named(self, least: float) -> NDArray[np.bool_]:
+    def named_targets(self, least: float) -> NDArray[np.bool_]:
         """Returns for which targets the best record stands out."""
         return np.asarray(self.eccentricity >= least)
 
 
-def matched(released: Ratings, known: Ratings, scale: Scale) -> Matches:
+def match_records(released: Ratings, known: Ratings, scale: Scale) -> Matches:
     """Returns the best records of all targets; users of the same label are the same, which keeps score only."""
     numbers = {label: number for number, label in enumerate(released.users)}
     truth = np.array([numbers.get(label, -1) for label in known.users])
@@ -184,32 +184,32 @@ def compare(
     known = sampled_ratings(data, items=items, rating_error=rating_error, days=days, bits=source)
 
     def records(changed: Callable[[Ratings], Ratings], kept: float = 1.0) -> Callable[[Said], Said]:
-        def said(inside: Said) -> Said:
-            found = matched(changed(data.where(inside[data.user])), known, Scale())
-            return found.named(eccentricity) & (found.fit >= FIT * kept)
+        def accuse_members(inside: Said) -> Said:
+            found = match_records(changed(data.where(inside[data.user])), known, Scale())
+            return found.named_targets(eccentricity) & (found.fit >= FIT * kept)
 
-        return said
+        return accuse_members
 
     def sums(epsilon: Fraction) -> Callable[[Said], Said]:
         release = Sums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
-        return lambda inside: release.said(inside, source)
+        return lambda inside: release.accuse_members(inside, source)
 
     ways = {
         RAW: records(lambda released: released),
         "dates left out": records(_without_dates),
-        "half of the ratings left out": records(lambda released: _halved(released, source), kept=0.5),
+        "half of the ratings left out": records(lambda released: _sample_half(released, source), kept=0.5),
     }
     trials = [
-        Trial(defence=name, epsilon=None, finding=_played(data, way, rounds, source)) for name, way in ways.items()
+        Trial(defence=name, epsilon=None, finding=_play_rounds(data, way, rounds, source)) for name, way in ways.items()
     ]
     for epsilon in shares:
         bound = posterior(float(epsilon), 0.5)
-        finding = _played(data, sums(epsilon), rounds, source, bound)
+        finding = _play_rounds(data, sums(epsilon), rounds, source, bound)
         trials.append(Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding))
-    return compared(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
+    return compare_trials(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
 
 
-def _played(
+def _play_rounds(
     data: Ratings, attack: Callable[[Said], Said], rounds: int, bits: Bits, bound: float | None = None
 ) -> Presence:
     """Rounds of coins, releases and accusations.
@@ -243,7 +243,7 @@ def _without_dates(released: Ratings) -> Ratings:
     )
 
 
-def _halved(released: Ratings, bits: Bits) -> Ratings:
+def _sample_half(released: Ratings, bits: Bits) -> Ratings:
     return released.where(uniforms(len(released.user), bits=bits) < 0.5)
 
 
@@ -280,7 +280,7 @@ class Sums:
         np.add.at(totals, some.item, self._steps(some.rating, self._bounds))
         return np.bincount(some.item, minlength=len(totals)), totals
 
-    def said(self, inside: Said, bits: Bits) -> Said:
+    def accuse_members(self, inside: Said, bits: Bits) -> Said:
         """Returns who is said to be in, from one release of those who are."""
         counts, totals = self.exact(inside, bits)
         shown = (self.count.release(counts, bits=bits), self.sum.release(totals, bits=bits))

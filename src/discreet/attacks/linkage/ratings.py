@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.linkage.tables import Codes, Column, Columns, chosen, columns_of
+from discreet.attacks.linkage.tables import Codes, Column, Columns, columns_of, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
@@ -25,19 +25,19 @@ _BLOCK = 4_000_000  # pairs of a known item and a record with it that are scored
 _CELLS = 8_000_000  # scores held at once
 
 
-def smoothed(support: Floats) -> Floats:
+def smoothed_weight(support: Floats) -> Floats:
     """Returns the weight of items that so many records have: 1 / ln(1 + support), finite for an item of one record.
 
-    >>> smoothed(np.array([1, 10, 1000])).round(2).tolist()  # what few people have rated says most
+    >>> smoothed_weight(np.array([1, 10, 1000])).round(2).tolist()  # what few people have rated says most
     [1.44, 0.42, 0.14]
     """
     return np.asarray(1 / np.log1p(support))
 
 
-def capped(support: Floats) -> Floats:
+def capped_weight(support: Floats) -> Floats:
     """Returns the weight of the paper, 1 / ln(support), where an item of one record counts like one of two.
 
-    >>> round(float(capped(np.array([10.0]))[0] * (np.exp(-1 / 1.5) + np.exp(-10 / 30))), 6)
+    >>> round(float(capped_weight(np.array([10.0]))[0] * (np.exp(-1 / 1.5) + np.exp(-10 / 30))), 6)
     0.53416
     """
     return np.asarray(1 / np.log(np.maximum(support, 2)))
@@ -97,7 +97,7 @@ def ratings_of(table: Any, names: Names, *, items: dict[Any, int] | None = None)
     columns = columns_of(table)
     listed = columns[names.user] if names.user in columns else np.full(len(next(iter(columns.values()))), None)
     users, user = _labels(listed)
-    (item,) = chosen(columns, [names.item], parameter="item")
+    (item,) = select_columns(columns, [names.item], parameter="item")
     known = {label: place for place, label in enumerate(dict.fromkeys(item.tolist()))} if items is None else items
     return Ratings(
         users=users,
@@ -121,7 +121,7 @@ class Scale:
 
     rating: float = 1.5
     day: float = 30.0
-    weight: Weight = smoothed
+    weight: Weight = smoothed_weight
 
     def __post_init__(self) -> None:
         check.positive(rating_scale=self.rating)
@@ -135,7 +135,7 @@ def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[sli
     apart| / 30); a term whose value is not known is left out, and where neither is known the item itself counts 1.
     """
     order = np.argsort(released.item, kind="stable")
-    support, weight = supported(released, scale)
+    support, weight = weigh_items(released, scale)
     start = np.cumsum(support) - support
     usable = np.flatnonzero(known.item >= 0)
     usable = usable[np.argsort(known.user[usable], kind="stable")]
@@ -157,7 +157,7 @@ def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[sli
         )
 
 
-def supported(released: Ratings, scale: Scale) -> tuple[Codes, Floats]:
+def weigh_items(released: Ratings, scale: Scale) -> tuple[Codes, Floats]:
     """Returns how many records have each item, and its weight."""
     support = np.bincount(released.item, minlength=len(released.items))
     return support, scale.weight(np.maximum(support, 1).astype(np.float64))
@@ -165,7 +165,7 @@ def supported(released: Ratings, scale: Scale) -> tuple[Codes, Floats]:
 
 def most(released: Ratings, known: Ratings, scale: Scale) -> Floats:
     """Returns for each target the score of a record that has all known items as they are known."""
-    _, weight = supported(released, scale)
+    _, weight = weigh_items(released, scale)
     terms = np.zeros(len(known.item))
     for part, other in ((known.rating, released.rating), (known.day, released.day)):
         terms += ~np.isnan(part) & bool(np.any(~np.isnan(other)))
@@ -200,7 +200,7 @@ def _numbers(columns: dict[str, Column], name: str | None, parameter: str) -> Fl
     """Returns a column as floats, a date as its number of days; all unknown where the column is not wanted."""
     if name is None:
         return np.full(len(next(iter(columns.values()))), np.nan)
-    (column,) = chosen(columns, [name], parameter=parameter)
+    (column,) = select_columns(columns, [name], parameter=parameter)
     if column.dtype.kind in "iuf":
         return column.astype(np.float64)
     if column.dtype.kind == "M":

@@ -16,12 +16,12 @@ from discreet.attacks.linkage.tables import (
     Codes,
     Column,
     Columns,
-    chosen,
     columns_of,
-    joined,
-    listed,
-    numbered,
-    stacked,
+    combine_codes,
+    list_values,
+    number_values,
+    select_columns,
+    stack_columns,
 )
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
@@ -29,7 +29,7 @@ from discreet.noise import Bits
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding, sampled
+from discreet.report.finding import Comparison, Finding, wilson_interval
 
 Pairs = NDArray[np.intp]
 
@@ -76,7 +76,7 @@ class Linkage(Finding):
         """Returns the shares of released rows that are confirmed and ambiguous, beside chance."""
         named = {} if self.right is None else {"named rightly": self.success}
         found = named | {"confirmed": self.confirmed / self.targets, "ambiguous": self.ambiguous / self.targets}
-        shown = {name: sampled(share, self.targets) for name, share in found.items()}
+        shown = {name: wilson_interval(share, self.targets) for name, share in found.items()}
         return comparison_charts.rates(shown, {"chance": self.baseline}, headline=self.headline, across="released rows")
 
 
@@ -111,9 +111,9 @@ def compare(
         bits: the source of randomness.
     """
     columns, others, names = columns_of(table), columns_of(named), _names(on)
-    chosen(columns, [*names, sensitive, truth], parameter="on")
-    chosen(others, [*names, truth], parameter="on")
-    who = listed(columns[truth])
+    select_columns(columns, [*names, sensitive, truth], parameter="on")
+    select_columns(others, [*names, truth], parameter="on")
+    who = list_values(columns[truth])
     if len(set(who)) < len(who):
         hint = "Keep one row of each: the bound is for one row a person."
         raise InvalidParameter("truth", truth, "to name every person of the table once", hint)
@@ -157,10 +157,10 @@ def linkage(
     """
     names, left, right = _names(on), columns_of(released), columns_of(named)
     wanted = [name for name in (sensitive, truth) if name is not None]
-    chosen(left, [*names, *wanted], parameter="on")
-    chosen(right, [*names, *([truth] if truth else [])], parameter="on")
+    select_columns(left, [*names, *wanted], parameter="on")
+    select_columns(right, [*names, *([truth] if truth else [])], parameter="on")
     tables = [left, right] if population is None else [left, right, columns_of(population)]
-    place = _placed(tables, names)
+    place = _classify_rows(tables, names)
     counts = [np.bincount(part, minlength=max(int(p.max(initial=-1)) + 1 for p in place)) for part in place]
     both = (counts[0] == 1) & (counts[1] == 1)
     sure = both if population is None else both & (counts[2] == 1)
@@ -180,18 +180,18 @@ def linkage(
         ambiguous=int(matched - len(pairs)),
         overstated=None if population is None else int(np.sum(both) - len(pairs)),
         right=None if hits is None or not len(pairs) else float(np.mean(hits)),
-        told=None if sensitive is None else _told(place, counts[0], numbered(left[sensitive])),
+        told=None if sensitive is None else _count_disclosed(place, counts[0], number_values(left[sensitive])),
         recovered=pairs,
     )
 
 
-def _placed(tables: list[Columns], names: list[str]) -> list[Codes]:
+def _classify_rows(tables: list[Columns], names: list[str]) -> list[Codes]:
     """Returns the class of each row, numbered alike in all tables; one of missing values has rows of one table only."""
     for table in tables:
-        chosen(table, names, parameter="on")
-    whole = [stacked([table[name] for table in tables]) for name in names]
+        select_columns(table, names, parameter="on")
+    whole = [stack_columns([table[name] for table in tables]) for name in names]
     place, missing = (
-        joined([numbered(column) for column in whole]),
+        combine_codes([number_values(column) for column in whole]),
         np.any([_absent(column) for column in whole], axis=0),
     )
     sizes = [len(table[names[0]]) for table in tables]
@@ -212,7 +212,7 @@ def _pairs(place: list[Codes], sure: NDArray[np.bool_]) -> Pairs:
     return np.asarray(pairs[np.argsort(pairs[:, 0])])
 
 
-def _told(place: list[Codes], counts: Codes, value: Codes) -> int:
+def _count_disclosed(place: list[Codes], counts: Codes, value: Codes) -> int:
     """Named people whose class in the release has one sensitive value only."""
     cells = np.unique(np.column_stack([place[0], value]), axis=0)
     kinds = np.bincount(cells[:, 0], minlength=len(counts))
@@ -230,8 +230,8 @@ def _chance(left: Columns, right: Columns, truth: str | None) -> float:
 
 def _same_people(left: NDArray[Any], right: NDArray[Any]) -> tuple[Codes, Codes]:
     """Returns places of people who are in both, each once."""
-    first = {person: place for place, person in reversed(list(enumerate(listed(left))))}
-    found = {person: place for place, person in reversed(list(enumerate(listed(right)))) if person in first}
+    first = {person: place for place, person in reversed(list(enumerate(list_values(left))))}
+    found = {person: place for place, person in reversed(list(enumerate(list_values(right)))) if person in first}
     people = [person for person in first if person in found and person is not None]
     rows = np.array([first[person] for person in people], dtype=np.intp)
     order = np.argsort(rows)

@@ -9,15 +9,15 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.linkage.presence import Matches, compare, matched
-from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, sampled_ratings, smoothed
+from discreet.attacks.linkage.presence import Matches, compare, match_records
+from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, sampled_ratings, smoothed_weight
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Finding, sampled
+from discreet.report.finding import Finding, wilson_interval
 from discreet.report.render import chart
 
 
@@ -49,8 +49,8 @@ class Scoreboard(Finding):
     def spec(self) -> Spec:
         """Returns what becomes of targets, beside chance."""
         parts = {"named rightly" if self.wrong is not None else "named": self.success, "named wrongly": self.wrong}
-        found = {name: sampled(share, self.targets) for name, share in parts.items() if share is not None}
-        found["no answer"] = sampled(self.silent, self.targets)
+        found = {name: wilson_interval(share, self.targets) for name, share in parts.items() if share is not None}
+        found["no answer"] = wilson_interval(self.silent, self.targets)
         return comparison_charts.rates(found, {"chance": self.baseline}, headline=self.headline, across="targets")
 
 
@@ -65,14 +65,14 @@ def scoreboard(
     day: str | None = "day",
     rating_scale: float = 1.5,
     day_scale: float = 30.0,
-    weight: Weight = smoothed,
+    weight: Weight = smoothed_weight,
     eccentricity: float = 1.5,
 ) -> Scoreboard:
     """Names the records of ratings that fit what is known about some people.
 
     A record is named if its score beats the second best by `eccentricity` standard deviations of all scores, else
     nobody is (Narayanan, Shmatikov 2008). The printed formula of the paper lacks the minus sign and the absolute
-    value; its weight 1 / ln(support) has no value for an item of one record, hence `smoothed`, or `capped`.
+    value; its weight 1 / ln(support) has no value for an item of one record, hence `smoothed_weight`, or `capped`.
 
     Args:
         ratings: the release without names: one row a rating, a user is a pseudonym.
@@ -106,11 +106,11 @@ def scoreboard(
     for name, table in (("ratings", released), ("auxiliary", known)):
         if not table.users:
             raise InvalidParameter(name, 0, "to have rows", "Pass at least one rating.")
-    return _scored(released, known, matched(released, known, scale), least)
+    return _score_matches(released, known, match_records(released, known, scale), least)
 
 
-def _scored(released: Ratings, known: Ratings, found: Matches, least: float) -> Scoreboard:
-    named = found.named(least)
+def _score_matches(released: Ratings, known: Ratings, found: Matches, least: float) -> Scoreboard:
+    named = found.named_targets(least)
     place = {label: number for number, label in enumerate(released.users)}
     truth = np.array([place.get(label, -1) for label in known.users])
     judged = known.users != (None,)
@@ -172,7 +172,7 @@ class KnownItems:
         """Returns success against the number of known items."""
         series: dict[str, list[tuple[float, comparison_charts.Rate]]] = {}
         for (days, items), found in self.findings.items():
-            series.setdefault(f"{days} days off", []).append((items, sampled(found.success, found.targets)))
+            series.setdefault(f"{days} days off", []).append((items, wilson_interval(found.success, found.targets)))
         lines = {name: [(x, middle) for x, (middle, _, _) in points] for name, points in series.items()}
         chance = next(iter(self.findings.values())).baseline
         return comparison_charts.curves(
@@ -200,7 +200,7 @@ def scoreboard_by_items(
     item: str = "item",
     rating: str | None = "rating",
     day: str | None = "day",
-    weight: Weight = smoothed,
+    weight: Weight = smoothed_weight,
     eccentricity: float = 1.5,
     bits: Bits | None = None,
 ) -> KnownItems:
@@ -242,5 +242,5 @@ def scoreboard_by_items(
     for off in days:
         for count in items:
             known = sampled_ratings(released, items=count, rating_error=rating_error, days=off, bits=source)
-            found[off, count] = _scored(released, known, matched(released, known, scale), least)
+            found[off, count] = _score_matches(released, known, match_records(released, known, scale), least)
     return KnownItems(findings=found)

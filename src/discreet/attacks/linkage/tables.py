@@ -54,7 +54,7 @@ def columns_of(table: Any) -> Columns:
     return found
 
 
-def chosen(columns: Columns, names: Iterable[str], *, parameter: str) -> list[Column]:
+def select_columns(columns: Columns, names: Iterable[str], *, parameter: str) -> list[Column]:
     """Returns some columns, in order.
 
     Raises:
@@ -154,11 +154,11 @@ class Form:
     name: str
     of: Callable[[Any], Any]
 
-    def applied(self, column: Column) -> Column:
+    def apply_to(self, column: Column) -> Column:
         """Returns the column in this form; a missing value stays missing."""
         known: dict[Any, Any] = {}
         coarse = np.empty(len(column), dtype=object)
-        for place, value in enumerate(listed(column)):
+        for place, value in enumerate(list_values(column)):
             if value not in known:
                 known[value] = None if value is None else self.of(value)
             coarse[place] = known[value]
@@ -179,7 +179,7 @@ def forms(column: Column) -> tuple[Form, ...]:
     >>> [form.name for form in forms(np.array([17, 90]))]
     ['steps of 10', 'dropped']
     """
-    values = [value for value in dict.fromkeys(listed(column)) if value is not None]
+    values = [value for value in dict.fromkeys(list_values(column)) if value is not None]
     return (*_between(values), DROPPED)
 
 
@@ -226,40 +226,41 @@ def k_anonymised(
     allowed = float(check.share(suppress=suppress))
     columns = columns_of(table)
     names = [quasi] if isinstance(quasi, str) else list(quasi)
-    ladders = [(AS_IT_IS, *forms(column)) for column in chosen(columns, names, parameter="quasi")]
+    ladders = [(AS_IT_IS, *forms(column)) for column in select_columns(columns, names, parameter="quasi")]
     coarse = [
-        [numbered(form.applied(columns[name])) for form in ladder] for name, ladder in zip(names, ladders, strict=True)
+        [number_values(form.apply_to(columns[name])) for form in ladder]
+        for name, ladder in zip(names, ladders, strict=True)
     ]
-    rungs = _climbed(coarse, least, allowed, names.index(keep) if keep in names else None)
-    place = joined([ladder[rung] for ladder, rung in zip(coarse, rungs, strict=True)])
+    rungs = _climb_ladders(coarse, least, allowed, names.index(keep) if keep in names else None)
+    place = combine_codes([ladder[rung] for ladder, rung in zip(coarse, rungs, strict=True)])
     kept = np.flatnonzero(np.bincount(place)[place] >= least)
     form = {name: ladder[rung] for name, ladder, rung in zip(names, ladders, rungs, strict=True)}
-    made = {name: form.get(name, AS_IT_IS).applied(column)[kept] for name, column in columns.items()}
+    made = {name: form.get(name, AS_IT_IS).apply_to(column)[kept] for name, column in columns.items()}
     return Anonymised(made, kept, form, 1 - len(kept) / len(place))
 
 
-def numbered(column: Column) -> Codes:
+def number_values(column: Column) -> Codes:
     """Returns the values of a column as numbers from 0, equal ones with equal numbers; missing values are one value."""
     known: dict[Any, int] = {}
-    return np.fromiter((known.setdefault(value, len(known)) for value in listed(column)), np.intp, len(column))
+    return np.fromiter((known.setdefault(value, len(known)) for value in list_values(column)), np.intp, len(column))
 
 
-def listed(column: Column) -> list[Any]:
+def list_values(column: Column) -> list[Any]:
     """Returns the values of a column as Python's own; NaN and NaT are None, so that missing values are equal."""
     if column.dtype.kind == "M":
         return list(column.astype("datetime64[us]").tolist())  # finer units would become bare numbers
     return [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
 
 
-def stacked(columns: Sequence[Column]) -> Column:
+def stack_columns(columns: Sequence[Column]) -> Column:
     """Returns columns one below the other; missing values are None."""
-    values = [value for column in columns for value in listed(column)]
+    values = [value for column in columns for value in list_values(column)]
     whole = np.empty(len(values), dtype=object)
     whole[:] = values
     return whole
 
 
-def joined(parts: Sequence[Codes]) -> Codes:
+def combine_codes(parts: Sequence[Codes]) -> Codes:
     """Returns one number for each row from the numbers in several columns, from 0 without gaps."""
     number = np.zeros(len(parts[0]), dtype=np.intp)
     for part in parts:
@@ -267,29 +268,29 @@ def joined(parts: Sequence[Codes]) -> Codes:
     return number
 
 
-def _climbed(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None) -> list[int]:
+def _climb_ladders(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None) -> list[int]:
     """Returns the form of each column: greedy steps up the ladders until few enough people are in small classes."""
     rungs = [0] * len(coarse)
 
-    def left(place: int = 0, step: int = 0) -> float:
+    def small_share(place: int = 0, step: int = 0) -> float:
         at = [rung + step * (other == place) for other, rung in enumerate(rungs)]
         return _small([ladder[rung] for ladder, rung in zip(coarse, at, strict=True)], k)
 
-    while left() > allowed:
+    while small_share() > allowed:
         free = [place for place, ladder in enumerate(coarse) if rungs[place] + 1 < len(ladder)]
-        tried = {place: (left(place, 1), rungs[place]) for place in free if place != keep or free == [keep]}
+        tried = {place: (small_share(place, 1), rungs[place]) for place in free if place != keep or free == [keep]}
         if not tried:
             break
         rungs[min(tried, key=lambda place: tried[place])] += 1
     for place in sorted(range(len(rungs)), key=lambda place: place != keep):
-        while rungs[place] and left(place, -1) <= allowed:
+        while rungs[place] and small_share(place, -1) <= allowed:
             rungs[place] -= 1
     return rungs
 
 
 def _small(parts: list[Codes], k: int) -> float:
     """Returns the share of people in classes smaller than k."""
-    sizes = np.bincount(joined(parts))
+    sizes = np.bincount(combine_codes(parts))
     return float(sizes[sizes < k].sum() / sizes.sum())
 
 

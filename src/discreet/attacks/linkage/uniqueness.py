@@ -10,7 +10,7 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.tables import Codes, chosen, columns_of, forms, joined, numbered
+from discreet.attacks.linkage.tables import Codes, columns_of, combine_codes, forms, number_values, select_columns
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
@@ -107,7 +107,7 @@ def compare(
         bits: the source of randomness.
     """
     columns = columns_of(table)
-    chosen(columns, [*_names(quasi), sensitive], parameter="quasi")
+    select_columns(columns, [*_names(quasi), sensitive], parameter="quasi")
     own = np.arange(len(columns[sensitive]))
     people = people_of(columns, _names(quasi), sensitive, known=columns, own=own)
     return compare_lookups(
@@ -133,11 +133,11 @@ def uniqueness(table: Any, quasi: Sequence[str], *, cells: int | None = None) ->
     (0.3333, 1, Coarsened(column='zip', form='dropped', unique=0.0))
     """
     names, columns = _names(quasi), columns_of(table)
-    parts = [numbered(column) for column in chosen(columns, names, parameter="quasi")]
+    parts = [number_values(column) for column in select_columns(columns, names, parameter="quasi")]
     people = len(parts[0])
     if not people:
         raise InvalidParameter("table", 0, "to have rows", "Pass a table with at least one person.")
-    sizes = np.bincount(joined(parts))
+    sizes = np.bincount(combine_codes(parts))
     return Uniqueness(
         attack="Uniqueness",
         goal=f"people are the only ones with their {_and(names)}",
@@ -149,7 +149,7 @@ def uniqueness(table: Any, quasi: Sequence[str], *, cells: int | None = None) ->
         classes=len(sizes),
         k=int(sizes.min()),
         sizes=_shares(sizes),
-        coarsen=_ranked(names, columns, parts),
+        coarsen=_rank_coarsenings(names, columns, parts),
     )
 
 
@@ -162,18 +162,18 @@ def alone(people: int, cells: float) -> float:
     return float((1 - 1 / cells) ** (people - 1))
 
 
-def _ranked(names: list[str], columns: dict[str, Any], parts: list[Codes]) -> tuple[Coarsened, ...]:
+def _rank_coarsenings(names: list[str], columns: dict[str, Any], parts: list[Codes]) -> tuple[Coarsened, ...]:
     """Returns what every coarser form of every column would leave, the least first; of equal ones the finer form."""
     found = []
     for place, name in enumerate(names):
         for form in forms(columns[name]):
-            coarse = [*parts[:place], numbered(form.applied(columns[name])), *parts[place + 1 :]]
+            coarse = [*parts[:place], number_values(form.apply_to(columns[name])), *parts[place + 1 :]]
             found.append(Coarsened(name, form.name, _alone(coarse)))
     return tuple(sorted(found, key=lambda one: one.unique))
 
 
 def _alone(parts: list[Codes]) -> float:
-    sizes = np.bincount(joined(parts))
+    sizes = np.bincount(combine_codes(parts))
     return float(np.count_nonzero(sizes == 1) / sizes.sum())
 
 

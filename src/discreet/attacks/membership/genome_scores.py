@@ -79,10 +79,10 @@ def _likelihood_ratio(frequencies: Floats, start: Floats, stop: Floats, judged: 
     low = 1 / (2 * setting.n)
     f = np.clip(p + (f - p) * own / (own + setting.noise**2), low, 1 - low)
     scale = np.sqrt(setting.ploidy * p * (1 - p))
-    strangers = _standardised(stop[:ENOUGH], used, p, setting.ploidy)
+    strangers = _standardize_genotypes(stop[:ENOUGH], used, p, setting.ploidy)
     directions = np.zeros((0, len(p)))
     if setting.ancestry:
-        directions = _directions(_standardised(start, used, p, setting.ploidy), setting.ancestry)
+        directions = _directions(_standardize_genotypes(start, used, p, setting.ploidy), setting.ancestry)
         strangers = _without(strangers, directions)
     weights = np.zeros(len(used))
     weights[used] = _without((np.log(f / p) - np.log((1 - f) / (1 - p))) * scale, directions) / scale
@@ -90,7 +90,7 @@ def _likelihood_ratio(frequencies: Floats, start: Floats, stop: Floats, judged: 
     return Scored(judged @ weights, stop @ weights, len(p), strangers @ strangers.T, noise)
 
 
-def _standardised(part: Floats, used: NDArray[np.bool_], p: Floats, ploidy: int) -> Floats:
+def _standardize_genotypes(part: Floats, used: NDArray[np.bool_], p: Floats, ploidy: int) -> Floats:
     return np.asarray((part[:, used] - ploidy * p) / np.sqrt(ploidy * p * (1 - p)))
 
 
@@ -124,7 +124,7 @@ def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, 
         spread = nearer.std(axis=1)
         return np.asarray(nearer.mean(axis=1) * math.sqrt(len(p)) / np.where(spread > 0, spread, 1.0))
 
-    strangers = _standardised(stop[:ENOUGH], used, p, setting.ploidy)
+    strangers = _standardize_genotypes(stop[:ENOUGH], used, p, setting.ploidy)
     noise = setting.noise * math.sqrt(np.mean(setting.ploidy / (p * (1 - p))))
     return Scored(statistic(judged), statistic(stop), len(p), strangers @ strangers.T, noise)
 
@@ -158,7 +158,7 @@ def _correlations(matrix: Floats, start: Floats, stop: Floats, judged: Floats, s
         return np.asarray(np.einsum("ki,ij,kj->k", signs(part), weights, signs(part), optimize=True) / 2)
 
     sites, p = int(used.sum()), population[used]
-    z = _standardised(stop[:ENOUGH], used, p, setting.ploidy)
+    z = _standardize_genotypes(stop[:ENOUGH], used, p, setting.ploidy)
     # Inner products of the vectors (z_i z_j) over pairs i < j, from those of the vectors (z_i) and of their squares.
     products = ((z @ z.T) ** 2 - z**2 @ (z**2).T) / 2
     return Scored(statistic(judged), statistic(stop), sites * (sites - 1) // 2, products, setting.noise)

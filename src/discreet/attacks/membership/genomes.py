@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import check
-from discreet.attacks.attack import beside, compared
+from discreet.attacks.attack import beside, compare_trials
 from discreet.attacks.membership.genome_scores import SCORES, Scored, Setting
 from discreet.attacks.membership.score_threshold import (
     Floats,
     Tracing,
     accuse,
     allowed_rate,
-    averaged,
+    average_findings,
     bound_of,
     effective_number,
     mask_of,
@@ -95,7 +95,7 @@ def compare(
     candidates = np.concatenate([inside, outside])
     start, stop = split(_genotypes(inside.shape[1], per_person, reference=reference), controls, source)
 
-    def found(frequencies: Floats, noise: float = 0.0, event: Event | None = None) -> Tracing:
+    def trace_frequencies(frequencies: Floats, noise: float = 0.0, event: Event | None = None) -> Tracing:
         return genome(
             frequencies,
             start,
@@ -116,13 +116,17 @@ def compare(
 
     def private(epsilon: float) -> Tracing:
         drawn = (noisy_sums(counts, per_person, law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
-        return averaged([found(sums.values / copies, sums.noise / copies, sums.event) for sums in drawn])
+        return average_findings(
+            [trace_frequencies(sums.values / copies, sums.noise / copies, sums.event) for sums in drawn]
+        )
 
     releases = _ad_hoc(counts, copies, rounding, fewest)
-    trials = [Trial(defence=name, epsilon=None, finding=found(released)) for name, released in releases.items()]
+    trials = [
+        Trial(defence=name, epsilon=None, finding=trace_frequencies(released)) for name, released in releases.items()
+    ]
     trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
     alpha = allowed_rate(false_positives)
-    return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, counts.size).event, alpha))
+    return compare_trials(trials, bound=lambda e: bound_of(private_law(law, e, delta, counts.size).event, alpha))
 
 
 def _ad_hoc(counts: Any, copies: int, rounding: Iterable[float], fewest: int) -> dict[str, Floats]:
@@ -194,8 +198,8 @@ def genome(
     >>> bits = SeededBits(1)
     >>> study, reference, others = (coins((2, count, 300), bits=bits).sum(axis=0) for count in (20, 200, 50))
     >>> candidates = np.concatenate([study, others])
-    >>> found = genome(study.mean(axis=0) / 2, reference, candidates, n=20, members=range(20), bits=bits)
-    >>> found.success, round(found.predicted, 2), found.false_positives
+    >>> trace_frequencies = genome(study.mean(axis=0) / 2, reference, candidates, n=20, members=range(20), bits=bits)
+    >>> trace_frequencies.success, round(trace_frequencies.predicted, 2), trace_frequencies.false_positives
     (1.0, 0.97, 0.0)
     """
     score = SCORES.get(method)
@@ -209,7 +213,7 @@ def genome(
         ancestry=check.integer(ancestry=ancestry, at_least=0),
     )
     alpha = allowed_rate(false_positives)
-    numbers = _released(released, method)
+    numbers = _check_released(released, method)
     start, stop = split(_genotypes(numbers.shape[-1], setting.ploidy, reference=reference), controls, bits)
     judged = _genotypes(numbers.shape[-1], setting.ploidy, candidates=candidates)
     known = mask_of(members, len(judged))
@@ -226,17 +230,17 @@ def genome(
         effective=effective,
         predicted=None
         if n is None or method == "distance"
-        else _predicted(found, setting, len(start), effective, alpha),
+        else _predicted_power(found, setting, len(start), effective, alpha),
     )
 
 
-def _predicted(found: Scored, setting: Setting, reference: int, effective: float, alpha: float) -> float:
+def _predicted_power(found: Scored, setting: Setting, reference: int, effective: float, alpha: float) -> float:
     return power(
         found.coordinates, setting.n, noise=found.noise, reference=reference, effective=effective, false_positives=alpha
     )
 
 
-def _released(released: Any, method: Method) -> Floats:
+def _check_released(released: Any, method: Method) -> Floats:
     numbers = np.asarray(released, dtype=np.float64)
     square = numbers.ndim == 2 and numbers.shape[0] == numbers.shape[1]
     if method == "correlations" and not (square and np.isfinite(numbers).all()):

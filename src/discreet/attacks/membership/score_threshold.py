@@ -20,12 +20,12 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.noise import Bits
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.privacy.events import Event, Pure
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Finding, sampled
+from discreet.report.finding import Finding, wilson_interval
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -78,8 +78,8 @@ class Tracing(Finding):
         if self.false_positives is None:
             return super().spec()
         found = {
-            "members": sampled(self.success, self.targets),
-            "strangers": sampled(self.false_positives, self.strangers),
+            "members": wilson_interval(self.success, self.targets),
+            "strangers": wilson_interval(self.false_positives, self.strangers),
         }
         marks = {"members, as predicted": self.predicted, "members, most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
@@ -121,7 +121,7 @@ def accuse(
     )
 
 
-def averaged(findings: Sequence[Tracing]) -> Tracing:
+def average_findings(findings: Sequence[Tracing]) -> Tracing:
     """Returns findings on several releases of the same data as one.
 
     The accused and the threshold are those of the last.
@@ -212,7 +212,7 @@ def split(reference: Floats, controls: Any, bits: Bits | None) -> tuple[Floats, 
         return reference, people(reference.shape[1], controls=controls)
     if len(reference) < 4:
         raise InvalidParameter("reference", f"{len(reference)} people", "to be at least 4", "Pass more people.")
-    order = shuffled(len(reference), bits=bits)
+    order = shuffle_indices(len(reference), bits=bits)
     half = len(reference) // 2
     return reference[order[:half]], reference[order[half:]]
 

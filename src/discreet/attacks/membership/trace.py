@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, compared
+from discreet.attacks.attack import beside, compare_trials
 from discreet.attacks.membership.score_threshold import (
     ENOUGH,
     Floats,
     Tracing,
     accuse,
     allowed_rate,
-    averaged,
+    average_findings,
     bound_of,
     effective_number,
     mask_of,
@@ -150,7 +150,7 @@ def compare(
     candidates = np.concatenate([inside, outside])
     start, stop = split(people(inside.shape[1], reference=reference), controls, source)
 
-    def found(means: _Means, columns: slice = slice(None)) -> Tracing:
+    def trace_means(means: _Means, columns: slice = slice(None)) -> Tracing:
         return trace(
             means.values[columns],
             start[:, columns],
@@ -165,18 +165,18 @@ def compare(
 
     def private(epsilon: float) -> Tracing:
         means = (_private(inside, (low, high), law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
-        return averaged([found(release) for release in means])
+        return average_findings([trace_means(release) for release in means])
 
     raw = inside.mean(axis=0)
     ad_hoc = {
-        RAW: found(_Means(raw)),
-        f"rounded to {step:g}": found(_Means(np.round(raw / step) * step)),
-        "one mean in ten": found(_Means(raw), slice(0, max(1, len(raw) // 10))),
+        RAW: trace_means(_Means(raw)),
+        f"rounded to {step:g}": trace_means(_Means(np.round(raw / step) * step)),
+        "one mean in ten": trace_means(_Means(raw), slice(0, max(1, len(raw) // 10))),
     }
     trials = [Trial(defence=name, epsilon=None, finding=finding) for name, finding in ad_hoc.items()]
     trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
     alpha = allowed_rate(false_positives)
-    return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, raw.size).event, alpha))
+    return compare_trials(trials, bound=lambda e: bound_of(private_law(law, e, delta, raw.size).event, alpha))
 
 
 def _private(

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.attacks.attack import beside, compared, posterior
+from discreet.attacks.attack import beside, compare_trials, posterior
 from discreet.attacks.membership.score_threshold import threshold_of
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import load
 from discreet.noise import Bits, source_of
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.privacy.events import Event, Pure
 from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
@@ -75,7 +75,7 @@ def clone(model: Any, bits: Bits) -> Any:
     return fresh
 
 
-def trained(model: Any, pool: Pool, bits: Bits) -> Any:
+def train_copy(model: Any, pool: Pool, bits: Bits) -> Any:
     """Returns a fresh copy, trained on these rows."""
     return clone(model, bits).fit(pool.features, pool.labels)
 
@@ -84,10 +84,10 @@ def shadow_models(model: Any, pool: Pool, count: int, bits: Bits) -> Shadows:
     """Trains models on random halves of a pool and on their complements, so that each row is in half of them."""
     inside = np.zeros((count, len(pool)), dtype=bool)
     for pair in range(0, count, 2):
-        half = shuffled(len(pool), bits=bits)[: len(pool) // 2]
+        half = shuffle_indices(len(pool), bits=bits)[: len(pool) // 2]
         inside[pair, half] = True
         inside[pair + 1] = ~inside[pair]
-    sure = [certainty(trained(model, pool.at(chosen), bits), pool) for chosen in inside]
+    sure = [certainty(train_copy(model, pool.at(chosen), bits), pool) for chosen in inside]
     return Shadows(np.array(sure), inside)
 
 
@@ -170,8 +170,10 @@ class Membership(Finding):
     >>> bits = SeededBits(1)
     >>> features, labels = normals((80, 3), bits=bits), coins(80, bits=bits)  # nothing to be learned
     >>> model = KNeighborsClassifier(weights="distance").fit(features[:40], labels[:40])
-    >>> found = membership(model, (features[:40], labels[:40]), (features[40:], labels[40:]), shadows=8, bits=bits)
-    >>> found.success, found.power, found.false_positives
+    >>> attack_model = membership(
+    ...     model, (features[:40], labels[:40]), (features[40:], labels[40:]), shadows=8, bits=bits
+    ... )
+    >>> attack_model.success, attack_model.power, attack_model.false_positives
     (1.0, {0.05: 1.0, 0.01: 0.55}, {0.05: 0.0, 0.01: 0.0})
     """
 
@@ -227,15 +229,15 @@ def compare(
         MissingExtra: if scikit-learn is not installed.
     """
     pool, source = _pool(features=(features, labels)), source_of(bits)
-    order, half = shuffled(len(pool), bits=source), len(pool) // 2
+    order, half = shuffle_indices(len(pool), bits=source), len(pool) // 2
     inside, outside = pool.at(order[:half]), pool.at(order[half : 2 * half])
     classes = tuple(np.unique(pool.labels).tolist())
     chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
     times = check.integer(repeats=repeats, at_least=1)
 
-    def found(estimator: Any, epsilon: float | None = None) -> Membership:
+    def attack_model(estimator: Any, epsilon: float | None = None) -> Membership:
         return membership(
-            trained(estimator, inside, source),
+            train_copy(estimator, inside, source),
             (inside.features, inside.labels),
             (outside.features, outside.labels),
             method=method,
@@ -246,18 +248,18 @@ def compare(
 
     def private(epsilon: float) -> Membership:
         estimator = private_tree(epsilon, bounds=bounds, cells=bins, max_depth=depth, classes=classes)
-        return _averaged([found(estimator, epsilon) for _ in range(times)])
+        return _average_findings([attack_model(estimator, epsilon) for _ in range(times)])
 
     ad_hoc = {
-        RAW: found(_tree(1) if model is None else model),
-        "regularised": found(_tree(max(1, half // 20)) if regularised is None else regularised),
+        RAW: attack_model(_tree(1) if model is None else model),
+        "regularised": attack_model(_tree(max(1, half // 20)) if regularised is None else regularised),
     }
     trials = [Trial(defence=name, epsilon=None, finding=finding) for name, finding in ad_hoc.items()]
     trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
-    return compared(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
+    return compare_trials(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
 
 
-def _averaged(findings: Sequence[Membership]) -> Membership:
+def _average_findings(findings: Sequence[Membership]) -> Membership:
     """Returns findings on several models of the same data as one; the accused are those of the last."""
     return replace(
         findings[-1],

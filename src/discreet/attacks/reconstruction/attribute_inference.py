@@ -46,7 +46,7 @@ class Inference(Finding):
         return (*known, f"Right means within {self.tolerance:g}.")
 
 
-def inferred(
+def make_inference(
     attack: str,
     found: Any,
     *,

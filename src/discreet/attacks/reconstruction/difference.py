@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, compared, posterior
+from discreet.attacks.attack import beside, compare_trials, posterior
 from discreet.attacks.reconstruction.attribute_inference import (
     Clipped,
     Inference,
     by_chance,
     evenly,
-    inferred,
+    make_inference,
     near_twice,
     sensible,
     span,
@@ -79,31 +79,33 @@ def _compare_totals(
     low, high = float(ends[0]), float(ends[1])
     stay, leave = np.clip(values, low, high), np.clip(secret, low, high)
 
-    def tried(name: str, first: Any, last: Any, epsilon: Fraction | None = None) -> Trial:
-        finding = inferred(
+    def try_defence(name: str, first: Any, last: Any, epsilon: Fraction | None = None) -> Trial:
+        finding = make_inference(
             _DIFFERENCING,
             sensible(size * first - (size - 1) * last, wide, reach),
             truth=secret,
             tolerance=reach,
             noise=None,
-            predicted=None if epsilon is None or wide != ends else _predicted(reach, clip.scale(epsilon / 2), chance),
+            predicted=None
+            if epsilon is None or wide != ends
+            else _predicted_rate(reach, clip.scale(epsilon / 2), chance),
             baseline=chance,
             bound=None if epsilon is None else posterior(float(epsilon), chance),
         )
         return Trial(defence=name, epsilon=None if epsilon is None else float(epsilon), finding=finding)
 
     found = [
-        tried(RAW, before, after),
-        tried(f"rounded to {step:g}", np.round(before / step) * step, np.round(after / step) * step),
-        tried(f"fewer than {smallest} withheld", *_withheld(before, after, size, smallest)),
-        tried("clipped", (stay.sum() + leave) / size, np.full(trials, stay.mean())),
+        try_defence(RAW, before, after),
+        try_defence(f"rounded to {step:g}", np.round(before / step) * step, np.round(after / step) * step),
+        try_defence(f"fewer than {smallest} withheld", *_withhold_small(before, after, size, smallest)),
+        try_defence("clipped", (stay.sum() + leave) / size, np.full(trials, stay.mean())),
     ]
     all_steps = int(clip.steps(values).sum())
     for epsilon in budgets:
         first = clip.noisy(all_steps + clip.steps(secret), epsilon=epsilon / 2, bits=source) / size
         last = clip.noisy(np.full(trials, all_steps), epsilon=epsilon / 2, bits=source) / (size - 1)
-        found.append(tried(f"epsilon {float(epsilon):g}", first, last, epsilon))
-    return compared(found, bound=lambda at: posterior(at, chance))
+        found.append(try_defence(f"epsilon {float(epsilon):g}", first, last, epsilon))
+    return compare_trials(found, bound=lambda at: posterior(at, chance))
 
 
 def _difference(
@@ -141,7 +143,9 @@ def _difference(
     if isinstance(found, Fraction) and found.denominator == 1:
         found = int(found)
     reach = float(check.not_negative(tolerance=tolerance))
-    return inferred(_DIFFERENCING, found, truth=truth, tolerance=reach, noise=noise, baseline=baseline, bound=bound)
+    return make_inference(
+        _DIFFERENCING, found, truth=truth, tolerance=reach, noise=noise, baseline=baseline, bound=bound
+    )
 
 
 def _total(name: str, release: Any) -> Any:
@@ -156,12 +160,12 @@ def _total(name: str, release: Any) -> Any:
     return check.rational(**{name: release})
 
 
-def _predicted(tolerance: float, scale: float, chance: float) -> float:
+def _predicted_rate(tolerance: float, scale: float, chance: float) -> float:
     """Of sensible guesses after two Laplace draws."""
     return 1 - (1 - near_twice(tolerance, scale)) * (1 - chance)
 
 
-def _withheld(before: Any, after: Any, size: int, smallest: int) -> tuple[Any, Any]:
+def _withhold_small(before: Any, after: Any, size: int, smallest: int) -> tuple[Any, Any]:
     """Averages of too few people are NaN."""
     check.integer(smallest=smallest, at_least=1)
     return before if size >= smallest else before * np.nan, after if size > smallest else after * np.nan
@@ -228,8 +232,8 @@ def _compare_weights(
     everybody[row] = secret
     with_one, without = np.ones(len(rows), dtype=bool), np.arange(len(rows)) != row
 
-    def tried(name: str, before: Floats, after: Floats, epsilon: Fraction | None = None) -> Trial:
-        finding = inferred(
+    def try_defence(name: str, before: Floats, after: Floats, epsilon: Fraction | None = None) -> Trial:
+        finding = make_inference(
             _REGRESSION,
             sensible(_outcome(before, after, rows, row), wide, reach),
             truth=secret,
@@ -243,20 +247,23 @@ def _compare_weights(
     def noisy(kept: NDArray[np.bool_], epsilon: Fraction) -> Floats:
         moments = steps[kept].T @ clip.steps(everybody[kept])
         released = clip.noisy(moments, epsilon=epsilon / 2, reach=largest, bits=source) * float(_FEATURES.step)
-        return _solved(rows[kept], released)
+        return _solve_weights(rows[kept], released)
 
-    def fitted(values: Floats, kept: NDArray[np.bool_]) -> Floats:
-        return _solved(rows[kept], rows[kept].T @ values[kept])
+    def fit_weights(values: Floats, kept: NDArray[np.bool_]) -> Floats:
+        return _solve_weights(rows[kept], rows[kept].T @ values[kept])
 
-    before, after = fitted(everybody, with_one), fitted(everybody, without)
+    before, after = fit_weights(everybody, with_one), fit_weights(everybody, without)
     inside = np.clip(everybody, float(ends[0]), float(ends[1]))
     found = [
-        tried(RAW, before, after),
-        tried(f"rounded to {digits} digits", np.round(before, digits), np.round(after, digits)),
-        tried("clipped", fitted(inside, with_one), fitted(inside, without)),
-        *(tried(f"epsilon {float(each):g}", noisy(with_one, each), noisy(without, each), each) for each in budgets),
+        try_defence(RAW, before, after),
+        try_defence(f"rounded to {digits} digits", np.round(before, digits), np.round(after, digits)),
+        try_defence("clipped", fit_weights(inside, with_one), fit_weights(inside, without)),
+        *(
+            try_defence(f"epsilon {float(each):g}", noisy(with_one, each), noisy(without, each), each)
+            for each in budgets
+        ),
     ]
-    return compared(found, bound=lambda at: posterior(at, chance))
+    return compare_trials(found, bound=lambda at: posterior(at, chance))
 
 
 def _leverage(
@@ -304,7 +311,7 @@ def _leverage(
         raise InvalidParameter("before", pair[0].shape, f"to be {rows.shape[1]} weights, and after likewise")
     found = float(_outcome(pair[0], pair[1], rows, place))
     reach = float(check.not_negative(tolerance=tolerance))
-    return inferred(_REGRESSION, found, truth=truth, tolerance=reach, noise=noise, baseline=baseline, bound=bound)
+    return make_inference(_REGRESSION, found, truth=truth, tolerance=reach, noise=noise, baseline=baseline, bound=bound)
 
 
 def _outcome(before: Floats, after: Floats, rows: Floats, person: int) -> Floats:
@@ -313,7 +320,7 @@ def _outcome(before: Floats, after: Floats, rows: Floats, person: int) -> Floats
     return np.asarray(one @ after + (one @ before - one @ after) / share)
 
 
-def _solved(rows: Floats, moments: Floats) -> Floats:
+def _solve_weights(rows: Floats, moments: Floats) -> Floats:
     return np.asarray(np.linalg.solve(rows.T @ rows, moments))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, compared, posterior
+from discreet.attacks.attack import beside, compare_trials, posterior
 from discreet.attacks.reconstruction.attribute_inference import span
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
@@ -81,22 +81,22 @@ def _compare(
     secret = low + np.floor((high - low + 1) * uniforms((asked.shape[1], repeats), bits=source)).astype(np.int64)
     exact = asked.astype(np.int64) @ secret
     large = np.count_nonzero(asked, axis=1) >= check.integer(smallest=smallest, at_least=1)
-    every, few = _found(asked, None), _found(asked[large], None)
+    every, few = _isolate_people(asked, None), _isolate_people(asked[large], None)
 
-    def tried(name: str, known: Isolation, answers: Any, epsilon: Fraction | None = None) -> Trial:
+    def try_defence(name: str, known: Isolation, answers: Any, epsilon: Fraction | None = None) -> Trial:
         bound = None if epsilon is None else posterior(float(epsilon), chance)
-        finding = _scored(known, answers, secret, ends=(low, high), bound=bound)
+        finding = _score_trials(known, answers, secret, ends=(low, high), bound=bound)
         return Trial(defence=name, epsilon=None if epsilon is None else float(epsilon), finding=finding)
 
     found = [
-        tried(RAW, every, exact),
-        tried(f"rounded to {step}", every, np.round(exact / step) * step),
-        tried(f"fewer than {smallest} withheld", few, exact[large]),
+        try_defence(RAW, every, exact),
+        try_defence(f"rounded to {step}", every, np.round(exact / step) * step),
+        try_defence(f"fewer than {smallest} withheld", few, exact[large]),
     ]
     for epsilon in budgets:
         released = Laplace(epsilon=epsilon, sensitivity=reach).release(exact, bits=source)
-        found.append(tried(f"epsilon {float(epsilon):g}", every, released, epsilon))
-    return compared(found, bound=lambda at: posterior(at, chance))
+        found.append(try_defence(f"epsilon {float(epsilon):g}", every, released, epsilon))
+    return compare_trials(found, bound=lambda at: posterior(at, chance))
 
 
 def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance: float = 0.5) -> Isolation:
@@ -121,7 +121,7 @@ def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance:
     ((0, 1, 2), {0: 5, 1: 25, 2: 70})
     """
     asked = _weights(queries)
-    known = _found(asked, _given(answers, len(asked)))
+    known = _isolate_people(asked, _parse_answers(answers, len(asked)))
     if truth is None:
         return known
     right = np.asarray(truth, dtype=np.float64)
@@ -132,7 +132,7 @@ def _isolate(queries: Any, answers: Any = None, *, truth: Any = None, tolerance:
     return _with(known, success=hits / len(right), measured=True)
 
 
-def _found(asked: Exactly, answers: list[Fraction] | None) -> Isolation:
+def _isolate_people(asked: Exactly, answers: list[Fraction] | None) -> Isolation:
     combinations = _combinations(asked)
     people = asked.shape[1]
     values = None
@@ -184,7 +184,7 @@ def _combinations(asked: Exactly) -> dict[int, tuple[Fraction, ...]]:
     }
 
 
-def _scored(
+def _score_trials(
     known: Isolation, answers: Any, secret: NDArray[np.int64], *, ends: tuple[int, int], bound: float | None
 ) -> Isolation:
     """Returns the share of people, over all trials, whose whole number is named; the others are guessed."""
@@ -221,7 +221,7 @@ def _weights(queries: Any) -> Exactly:
     return whole
 
 
-def _given(answers: Any, rows: int) -> list[Fraction] | None:
+def _parse_answers(answers: Any, rows: int) -> list[Fraction] | None:
     if answers is None:
         return None
     found = [check.rational(answers=answer) for answer in answers]

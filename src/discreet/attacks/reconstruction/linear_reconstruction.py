@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, compared, right_guess_gaussian
+from discreet.attacks.attack import beside, compare_trials, right_guess_gaussian
 from discreet.attacks.reconstruction import solvers
 from discreet.attacks.reconstruction.subset_counts import (
     Answerer,
@@ -38,7 +38,7 @@ from discreet.noise.experiment import coins
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding, Trial, sampled
+from discreet.report.finding import Comparison, Finding, Trial, wilson_interval
 from discreet.report.render import chart
 
 Method = Literal["least_squares", "linear_program", "exhaustive", "hadamard"]
@@ -119,15 +119,17 @@ def _compare(
         Trial(
             defence=answerer.name,
             epsilon=answerer.epsilon,
-            finding=repeated(answerer, hidden, asked, method=method, runs=often, bits=source, inverse=inverse),
+            finding=repeat_attack(answerer, hidden, asked, method=method, runs=often, bits=source, inverse=inverse),
         )
         for answerer in answerers
     ]
     law = FromCurator if curator else Private
-    return compared(trials, bound=lambda at: law(total=at, delta=delta).bound(asked, prior=_commoner(hidden)) or 1.0)
+    return compare_trials(
+        trials, bound=lambda at: law(total=at, delta=delta).guess_bound(asked, prior=_commoner(hidden)) or 1.0
+    )
 
 
-def repeated(
+def repeat_attack(
     answerer: Answerer,
     secret: Any,
     queries: Any,
@@ -140,7 +142,7 @@ def repeated(
     """Returns the attack on an answerer that is asked several times, with the average rate."""
     right, asked = secret_bits(secret), matrix(queries).astype(np.float64)
     shared = inverse if inverse is not None or method != "least_squares" else solvers.normal_inverse(asked)
-    noise, bound = answerer.noise(asked), answerer.bound(asked, prior=_commoner(right))
+    noise, bound = answerer.noise(asked), answerer.guess_bound(asked, prior=_commoner(right))
     given = [answerer.answer(right, asked, bits=bits) for _ in range(runs if answerer.varies else 1)]
     found = [
         _attack(asked, answers, method=method, truth=right, noise=noise, bound=bound, inverse=shared)
@@ -182,7 +184,7 @@ def _reconstruct(
     ([1, 1, 0], 1.0)
     """
     known = _answers(answers)
-    asked = _asked(queries, known, method)
+    asked = _check_queries(queries, known, method)
     right = None if truth is None else _truth(truth, len(known) if asked is None else asked.shape[1])
     return _attack(asked, known, method=method, truth=right, noise=noise, alpha=alpha, bound=bound)
 
@@ -256,7 +258,7 @@ def _answers(answers: Any) -> Floats:
     return found
 
 
-def _asked(queries: Any, answers: Floats, method: Method) -> Floats | None:
+def _check_queries(queries: Any, answers: Floats, method: Method) -> Floats | None:
     if method not in METHODS:
         raise InvalidParameter("method", method, f"to be one of {', '.join(METHODS)}")
     if queries is None and method != "hadamard":
@@ -296,7 +298,7 @@ def _commoner(secret: NDArray[np.int64]) -> float:
 def _residual(asked: Floats | None, answers: Floats, found: NDArray[np.int8]) -> float:
     if not len(answers):
         return 0.0
-    again = solvers.transformed(found.astype(np.float64)) if asked is None else asked @ found
+    again = solvers.hadamard_transform(found.astype(np.float64)) if asked is None else asked @ found
     return float(np.sqrt(np.mean((answers - again) ** 2)))
 
 
@@ -379,10 +381,12 @@ def reconstruction_by_noise(
     for share in per_person:
         queries, name = random_subsets(share * size, size, bits=source), f"{share * size:,} queries"
         each = [Noisy(sd=noise * math.sqrt(size)) for noise in noises]
-        hits = [repeated(answerer, secret, queries, runs=runs, bits=source) for answerer in each]
-        found[name] = tuple((noise, sampled(hit.success, hit.targets)) for noise, hit in zip(noises, hits, strict=True))
+        hits = [repeat_attack(answerer, secret, queries, runs=runs, bits=source) for answerer in each]
+        found[name] = tuple(
+            (noise, wilson_interval(hit.success, hit.targets)) for noise, hit in zip(noises, hits, strict=True)
+        )
         expected[name] = tuple(
-            (float(noise), solvers.predicted(share * size, size, noise * math.sqrt(size))) for noise in places
+            (float(noise), solvers.predicted_share(share * size, size, noise * math.sqrt(size))) for noise in places
         )
     return Curves(
         found=found,
@@ -423,11 +427,13 @@ def reconstruction_by_guarantee(
     source, size = source_of(bits), check.integer(people=people, at_least=2)
     secret, queries = coins(size, bits=source), random_subsets(per_person * size, size, bits=source)
     places = [float(mu) for mu in np.geomspace(min(mus), max(mus), 40)]
-    hits = [repeated(GaussianPrivate(mu=mu, blind=True), secret, queries, runs=runs, bits=source) for mu in mus]
+    hits = [repeat_attack(GaussianPrivate(mu=mu, blind=True), secret, queries, runs=runs, bits=source) for mu in mus]
     at = sorted(mus)[len(mus) // 2]
     return Curves(
         found={
-            "least squares": tuple((mu, sampled(hit.success, hit.targets)) for mu, hit in zip(mus, hits, strict=True))
+            "least squares": tuple(
+                (mu, wilson_interval(hit.success, hit.targets)) for mu, hit in zip(mus, hits, strict=True)
+            )
         },
         expected={
             "least squares": tuple((mu, solvers.phi(mu * math.sqrt(1 - 1 / per_person) / 4)) for mu in places),

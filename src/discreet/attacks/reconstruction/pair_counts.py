@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, ceiling, compared
+from discreet.attacks.attack import beside, ceiling, compare_trials
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
@@ -70,7 +70,7 @@ def compare(
 
     trials = [trial(RAW, counts), trial(f"rounded to {step}", (counts + step // 2) // step * step)]
     trials += [trial(f"epsilon {epsilon:g}", _private(counts, epsilon, source), epsilon) for epsilon in chosen]
-    return compared(trials, bound=lambda epsilon: ceiling(epsilon, chance))
+    return compare_trials(trials, bound=lambda epsilon: ceiling(epsilon, chance))
 
 
 def _private(counts: Integers, epsilon: float, bits: Bits) -> Integers:
@@ -115,7 +115,7 @@ def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: floa
     return Solved(
         attack="Genomes from counts of pairs",
         goal="people whose every site is recovered",
-        success=0.0 if first is None or against is None else _shared(first, against),
+        success=0.0 if first is None or against is None else _recovered_share(first, against),
         baseline=chance,
         targets=size,
         predicted=1.0 if len(counts) > 2 * size + 1 and epsilon is None else None,
@@ -135,7 +135,7 @@ def _tables(counts: Integers, n: int) -> Iterator[Integers]:
     possible = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     possible = possible[np.isin(possible.sum(axis=1), np.diag(counts))]
 
-    def extended(table: Integers) -> Iterator[Integers]:
+    def extend_table(table: Integers) -> Iterator[Integers]:
         site = table.shape[1]
         if site == len(counts):
             yield table
@@ -144,12 +144,12 @@ def _tables(counts: Integers, n: int) -> Iterator[Integers]:
         same = (table[1:] == table[:-1]).all(axis=1)  # people not yet told apart: ones come first among them
         falling = (possible[:, :-1] >= possible[:, 1:])[:, same].all(axis=1)
         for column in possible[fits & falling]:
-            yield from extended(np.column_stack([table, column]))
+            yield from extend_table(np.column_stack([table, column]))
 
-    return extended(np.zeros((n, 0), dtype=np.int64))
+    return extend_table(np.zeros((n, 0), dtype=np.int64))
 
 
-def _shared(found: Integers, truth: Integers) -> float:
+def _recovered_share(found: Integers, truth: Integers) -> float:
     """Returns the share of people whose row was found, whatever the order."""
     ours, theirs = (Counter(map(tuple, table.tolist())) for table in (found, truth))
     return sum((ours & theirs).values()) / len(truth)

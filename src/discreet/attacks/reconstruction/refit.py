@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside, compared, right_guess_gaussian
+from discreet.attacks.attack import beside, compare_trials, right_guess_gaussian
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits, source_of
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Floats = NDArray[np.float64]
@@ -80,16 +80,16 @@ def _compare(
     source, rows, known = source_of(bits), *_data(features, labels)
     penalty = float(check.positive(ridge=ridge))
     rows = rows / np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
-    tried = shuffled(len(rows), bits=source)[: check.integer(targets=targets, at_least=1)]
+    tried = shuffle_indices(len(rows), bits=source)[: check.integer(targets=targets, at_least=1)]
     often = check.integer(runs=runs, at_least=1)
     budgets = sorted(check.positive(epsilon=each) for each in epsilons)
     released = logistic(rows, known, ridge=penalty)
     move = 2 * (1 / len(rows) + _SLOPE) / penalty * (1 + 1e-9)  # lengths of 1 are rounded
     laws = [Gaussian(epsilon=each, delta=delta, sensitivity=move) for each in budgets]
-    others = np.array([logistic(rows, _flipped(known, person), ridge=penalty) for person in tried])
+    others = np.array([logistic(rows, _flip_label(known, person), ridge=penalty) for person in tried])
     gaps = np.linalg.norm(others - released, axis=1)
 
-    def scored(published: Floats, predicted: float | None = None, bound: float | None = None) -> Finding:
+    def score_weights(published: Floats, predicted: float | None = None, bound: float | None = None) -> Finding:
         """Returns the finding on published weights, half a point for a tie."""
         right, wrong = np.linalg.norm(published - released, axis=-1), np.linalg.norm(published - others, axis=-1)
         return Refit(
@@ -106,15 +106,15 @@ def _compare(
 
     same = np.tile(released, (len(tried), 1))
     found = [
-        Trial(defence=RAW, epsilon=None, finding=scored(same, predicted=1.0)),
-        Trial(defence=f"rounded to {digits} digits", epsilon=None, finding=scored(np.round(same, digits))),
+        Trial(defence=RAW, epsilon=None, finding=score_weights(same, predicted=1.0)),
+        Trial(defence=f"rounded to {digits} digits", epsilon=None, finding=score_weights(np.round(same, digits))),
     ]
     for epsilon, law in zip(budgets, laws, strict=True):
         sigma, mu = float(law.sigma), float(law.sensitivity / law.sigma)
         published = law.release(np.tile(released, (often, len(tried), 1)), bits=source)  # each model by itself
-        finding = scored(published, float(np.mean(special.ndtr(gaps / (2 * sigma)))), right_guess_gaussian(mu))
+        finding = score_weights(published, float(np.mean(special.ndtr(gaps / (2 * sigma)))), right_guess_gaussian(mu))
         found.append(Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding))
-    return compared(
+    return compare_trials(
         found, bound=lambda at: right_guess_gaussian(float(1 / Gaussian(epsilon=at, delta=delta, sensitivity=1).sigma))
     )
 
@@ -158,7 +158,7 @@ def _refit(
     best = int(np.argmin(distances))
     chance = 1 / len(candidates)
     if truth is None:
-        success = _expected(distances, noise)
+        success = _expected_success(distances, noise)
     else:
         success = float(best == check.integer(truth=truth, at_least=0, at_most=len(candidates) - 1))
     return Refit(
@@ -194,7 +194,7 @@ def logistic(features: Floats, labels: Floats, *, ridge: float) -> Floats:
     raise InvalidParameter("ridge", ridge, "to be large enough for a fit", "Raise it, or scale the features.")
 
 
-def _expected(distances: Floats, noise: float | None) -> float:
+def _expected_success(distances: Floats, noise: float | None) -> float:
     """Returns the chance of the nearest candidate, all equally likely; without noise, a share of those that fit."""
     if not noise:
         nearest = float(distances.min())
@@ -203,7 +203,7 @@ def _expected(distances: Floats, noise: float | None) -> float:
     return 1 / math.fsum(np.exp(spread))
 
 
-def _flipped(labels: Floats, person: int) -> Floats:
+def _flip_label(labels: Floats, person: int) -> Floats:
     other = labels.copy()
     other[person] = 1 - other[person]
     return other

@@ -60,12 +60,12 @@ def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inve
     rows, people = queries.shape
     known = normal_inverse(queries) if inverse is None else inverse
     if known is None:
-        return Solution(bits=_rounded(np.asarray(np.linalg.lstsq(queries, answers)[0])), expected=None)
+        return Solution(bits=_round_to_bits(np.asarray(np.linalg.lstsq(queries, answers)[0])), expected=None)
     found = known @ (queries.T @ answers)
     spread = noise
     if noise is None and rows > people:
         spread = float(np.linalg.norm(answers - queries @ found)) / math.sqrt(rows - people)
-    return Solution(bits=_rounded(found), expected=None if spread is None else _right(known, spread))
+    return Solution(bits=_round_to_bits(found), expected=None if spread is None else _right(known, spread))
 
 
 def normal_inverse(queries: Floats) -> Floats | None:
@@ -87,10 +87,10 @@ def _right(inverse: Floats, noise: float) -> float:
     return float(np.mean(special.ndtr(0.5 / (noise * np.sqrt(inverse.diagonal())))))
 
 
-def predicted(rows: int, people: int, noise: float) -> float:
+def predicted_share(rows: int, people: int, noise: float) -> float:
     """Returns the share of bits that least squares gets right from many random subsets: Phi(sqrt(m - n) / (4 s)).
 
-    >>> round(predicted(512, 128, 0.25 * 128**0.5), 3), round(predicted(1280, 128, 2 * 128**0.5), 3)
+    >>> round(predicted_share(512, 128, 0.25 * 128**0.5), 3), round(predicted_share(1280, 128, 2 * 128**0.5), 3)
     (0.958, 0.646)
     """
     return phi(math.sqrt(max(rows - people, 0)) / (4 * noise)) if noise > 0 else 1.0
@@ -118,9 +118,9 @@ def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noi
         result = optimize.linprog(np.zeros(people), A_ub=np.vstack([queries, -queries]), b_ub=sides, bounds=(0.0, 1.0))
     if result.status != 0:
         raise inconsistent(alpha)
-    bits = _rounded(np.asarray(result.x)[:people])
+    bits = _round_to_bits(np.asarray(result.x)[:people])
     spread_out = math.sqrt(float(np.mean((answers - queries @ bits) ** 2))) if noise is None else noise
-    expected = predicted(rows, people, spread_out * math.sqrt(math.pi / 2)) if rows > people else None
+    expected = predicted_share(rows, people, spread_out * math.sqrt(math.pi / 2)) if rows > people else None
     return Solution(bits=bits, expected=expected)
 
 
@@ -163,16 +163,16 @@ def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, no
         noise: the standard deviation of the errors, if it is known.
     """
     size = len(answers)
-    found = (transformed(answers) if queries is None else queries.T @ answers) / size
+    found = (hadamard_transform(answers) if queries is None else queries.T @ answers) / size
     certain = None if alpha is None else max(0.0, 1 - 4 * alpha**2 / size)
     expected = certain if noise is None else phi(math.sqrt(size) / (2 * noise)) if noise > 0 else 1.0
-    return Solution(bits=_rounded(found), expected=expected, certain=certain)
+    return Solution(bits=_round_to_bits(found), expected=expected, certain=certain)
 
 
-def transformed(values: Floats) -> Floats:
+def hadamard_transform(values: Floats) -> Floats:
     """Returns the Walsh-Hadamard transform of 2^k numbers: Sylvester's matrix times them.
 
-    >>> [float(value) for value in transformed(np.array([1.0, 0.0, 1.0, 0.0]))]
+    >>> [float(value) for value in hadamard_transform(np.array([1.0, 0.0, 1.0, 0.0]))]
     [2.0, 2.0, 0.0, 0.0]
     """
     found, half = np.array(values, dtype=np.float64), 1
@@ -190,7 +190,7 @@ def inconsistent(alpha: float | None) -> InvalidParameter:
     )
 
 
-def _rounded(values: Floats) -> Bools:
+def _round_to_bits(values: Floats) -> Bools:
     return (values > 0.5).astype(np.int8)
 
 

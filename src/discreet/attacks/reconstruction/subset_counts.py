@@ -52,7 +52,9 @@ class Answerer:
     >>> from discreet.noise import SeededBits
     >>> queries = [[1, 1, 0, 0], [1, 0, 1, 1], [1, 1, 1, 1]]  # who of four people is in each of three subsets
     >>> for answerer in (Exact(), Suppressed(below=2), Private(total=1)):
-    ...     print(answerer.name, answerer.answer([1, 0, 1, 1], queries, bits=SeededBits(1)), answerer.bound(queries))
+    ...     print(
+    ...         answerer.name, answerer.answer([1, 0, 1, 1], queries, bits=SeededBits(1)), answerer.guess_bound(queries)
+    ...     )
     no defence [1. 3. 3.] None
     below 2 withheld [nan  3.  3.] None
     epsilon 1 [6. 2. 5.] 0.7310585786300049
@@ -82,14 +84,14 @@ class Answerer:
         """Returns the standard deviation of an answer's error, if it is the same for all; None if it is not told."""
         return self._noise(matrix(queries))
 
-    def bound(self, queries: Any, *, prior: float = 0.5) -> float | None:
+    def guess_bound(self, queries: Any, *, prior: float = 0.5) -> float | None:
         """Returns the largest share of bits that anybody guesses rightly; None without a guarantee.
 
         Args:
             queries: all that are answered.
             prior: how often the commoner value is the right one, as everybody knows it.
         """
-        return self._bound(matrix(queries), prior)
+        return self._guess_bound(matrix(queries), prior)
 
     def _answers(self, secret: Whole, queries: Whole, _bits: Bits, /) -> NDArray[Any]:
         return queries @ secret
@@ -97,7 +99,7 @@ class Answerer:
     def _noise(self, _queries: Whole, /) -> float | None:
         return 0.0
 
-    def _bound(self, _queries: Whole, _prior: float, /) -> float | None:
+    def _guess_bound(self, _queries: Whole, _prior: float, /) -> float | None:
         return None
 
 
@@ -176,7 +178,7 @@ class FromCurator(Guaranteed):
     def _noise(self, _queries: Whole, /) -> float | None:
         return None
 
-    def _bound(self, _queries: Whole, prior: float, /) -> float | None:
+    def _guess_bound(self, _queries: Whole, prior: float, /) -> float | None:
         return right_guess(float(self.total), prior=prior, delta=float(self.delta))
 
 
@@ -384,7 +386,7 @@ class Private(Guaranteed):
         law = self.mechanism(queries)
         return float(law.sigma) if isinstance(law, Gaussian) else laplace_spread(law.event.scale)
 
-    def _bound(self, queries: Whole, prior: float, /) -> float | None:
+    def _guess_bound(self, queries: Whole, prior: float, /) -> float | None:
         law = self.mechanism(queries)
         if isinstance(law, Gaussian):
             return right_guess_gaussian(float(law.sensitivity / law.sigma), prior=prior)
@@ -402,7 +404,7 @@ class GaussianPrivate(Answerer):
     >>> queries = random_subsets(100, 20, bits=SeededBits(1))
     >>> round(GaussianPrivate(mu=1).noise(queries), 2), round(GaussianPrivate(mu=1, blind=True).noise(queries), 2)
     (7.75, 10.0)
-    >>> round(GaussianPrivate(mu=1).bound(queries), 3)
+    >>> round(GaussianPrivate(mu=1).guess_bound(queries), 3)
     0.691
     """
 
@@ -429,5 +431,5 @@ class GaussianPrivate(Answerer):
     def _noise(self, queries: Whole, /) -> float | None:
         return float(self.mechanism(queries).sigma)
 
-    def _bound(self, _queries: Whole, prior: float, /) -> float | None:
+    def _guess_bound(self, _queries: Whole, prior: float, /) -> float | None:
         return right_guess_gaussian(float(self.mu), prior=prior)

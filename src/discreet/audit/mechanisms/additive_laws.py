@@ -56,7 +56,7 @@ class Pieces:
     unbounded: bool = False
 
     @property
-    def swapped(self) -> Pieces:
+    def swapped_pieces(self) -> Pieces:
         """Returns the same with the datasets exchanged."""
         return Pieces(tuple(Piece(one.q, one.p, one.count) for one in self.listed), self.rest, self.unbounded)
 
@@ -129,7 +129,7 @@ def total(terms: Iterable[Enclosure], digits: int) -> Enclosure:
     return found
 
 
-def normalised(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Sequence[int], digits: int) -> Pieces:
+def normalize_pieces(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Sequence[int], digits: int) -> Pieces:
     """Returns pieces from weights that are not yet divided by their sums."""
     sums = [total((w * c for w, c in zip(weights, counts, strict=True)), digits) for weights in (p, q)]
     listed = (Piece(a / sums[0], b / sums[1], c) for a, b, c in zip(p, q, counts, strict=True))
@@ -177,20 +177,24 @@ def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
 def laplace(mechanism: Laplace, a: Any, b: Any) -> Recipe:
     """Returns both laws of Laplace noise on a grid, for every entry that differs."""
     scale = mechanism._scale
-    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
+    return _compose_shifts(
+        pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits)
+    )
 
 
 def discrete_laplace(mechanism: DiscreteLaplace, a: Any, b: Any) -> Recipe:
     """Returns both laws of discrete Laplace noise, for every entry that differs."""
     scale = mechanism.scale
-    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
+    return _compose_shifts(
+        pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits)
+    )
 
 
-def _shifted(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]) -> Recipe:
+def _compose_shifts(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]) -> Recipe:
     def part(x: int, y: int) -> Recipe:
         def recipe(digits: int) -> Pieces:
             found = law(abs(x - y), digits)
-            return found if x <= y else found.swapped
+            return found if x <= y else found.swapped_pieces
 
         return recipe
 
@@ -201,7 +205,9 @@ def _shifted(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]
 def staircase(mechanism: Staircase, a: Any, b: Any) -> Recipe:
     """Returns both laws of staircase noise, for every entry that differs; outputs are counted by their two stairs."""
     stairs = mechanism.stairs
-    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: stairs_pieces(stairs, shift, digits))
+    return _compose_shifts(
+        pairs(a, b, mechanism.grid.steps), lambda shift, digits: stairs_pieces(stairs, shift, digits)
+    )
 
 
 def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> Pieces:
@@ -231,7 +237,9 @@ def _exponents(stairs: Stairs, z: Any) -> Any:
 def discrete_gaussian(mechanism: DiscreteGaussian, a: Any, b: Any) -> Recipe:
     """Returns both laws of discrete Gaussian noise, for every entry that differs."""
     sigma = mechanism.sigma / mechanism.grid.step
-    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: gaussian_pieces(sigma, shift, digits))
+    return _compose_shifts(
+        pairs(a, b, mechanism.grid.steps), lambda shift, digits: gaussian_pieces(sigma, shift, digits)
+    )
 
 
 def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
@@ -303,7 +311,7 @@ def propose_test_release(mechanism: ProposeTestRelease, a: Any, b: Any) -> Recip
     def recipe(digits: int) -> Pieces:
         p, q = (upper_tail(1 / mechanism.epsilon, mechanism.cut - d, digits) for d in (far, near))
         numbers = laplace_pieces(scale, abs(one - other), digits)
-        shown = numbers if one <= other else numbers.swapped
+        shown = numbers if one <= other else numbers.swapped_pieces
         listed = (Piece(part.p * p, part.q * q, part.count) for part in shown.listed)
         return Pieces((Piece(1 - p, 1 - q), *listed))
 

@@ -158,17 +158,17 @@ def one_run_epsilon(
     2.1719
     """
 
-    def refuted(epsilon: float) -> bool:
+    def is_refuted(epsilon: float) -> bool:
         return chance(canaries, guesses, correct, epsilon=epsilon, delta=delta) <= outside
 
-    if not refuted(0.0):
+    if not is_refuted(0.0):
         return 0.0
     low, high = 0.0, 1.0
-    while refuted(high) and high < 700:
+    while is_refuted(high) and high < 700:
         low, high = high, 2 * high
     for _ in range(45):
         middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
+        low, high = (middle, high) if is_refuted(middle) else (low, middle)
     return low
 
 

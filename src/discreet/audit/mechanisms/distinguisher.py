@@ -246,9 +246,9 @@ class CanaryGame:
         order = np.argsort(-scores, kind="stable")
         inside, outside = order[: (made + 1) // 2], order[most - made // 2 :]
         correct = int(included[inside].sum() + (~included[outside]).sum())
-        return self._certified(claim, correct, name)
+        return self._certify_result(claim, correct, name)
 
-    def _certified(self, claim: Claim, correct: int, name: str) -> OneRun:
+    def _certify_result(self, claim: Claim, correct: int, name: str) -> OneRun:
         most, made, miss = len(self._canaries), self._guesses, float(1 - self._chance)
         return OneRun(
             mechanism=name,

@@ -131,15 +131,15 @@ the claimed 0. Other neighbours may cost more.
     at = Fraction(claim.epsilon)
     recipe = _law(mechanism, a, b, at)
 
-    def compared(digits: int) -> tuple[Ends | None, Ends]:
+    def enclose_losses(digits: int) -> tuple[Ends | None, Ends]:
         pieces = recipe(digits)
-        losses = [side.loss() for side in (pieces, pieces.swapped)]
+        losses = [side.loss() for side in (pieces, pieces.swapped_pieces)]
         known = [loss for loss in losses if loss is not None]
         both = (max(low for low, _ in known), max(high for _, high in known)) if len(known) == 2 else None
-        excesses = [side.excess(at) for side in (pieces, pieces.swapped)]
+        excesses = [side.excess(at) for side in (pieces, pieces.swapped_pieces)]
         return both, (max(low for low, _ in excesses), max(high for _, high in excesses))
 
-    loss, excess = settle(compared, digits=_DIGITS)
+    loss, excess = settle(enclose_losses, digits=_DIGITS)
     return Exact(
         mechanism=type(mechanism).__name__,
         epsilon=loss,

@@ -123,7 +123,7 @@ class LowerBound(Displayed):
 
     def summary(self) -> str:
         """Returns the finding in plain sentences, with what it does not say."""
-        return " ".join(filter(None, [self._found(), *self.details(), self._meaning(), self._limits()]))
+        return " ".join(filter(None, [self._bound_text(), *self.details(), self._meaning(), self._limits()]))
 
     def details(self) -> tuple[str, ...]:
         """Returns sentences about how it was found."""
@@ -147,7 +147,7 @@ class LowerBound(Displayed):
         ]
         return Display(title=self.mechanism, columns=("", ""), rows=rows, notes=(*self.details(), self._meaning()))
 
-    def _found(self) -> str:
+    def _bound_text(self) -> str:
         at = f" at delta {self.delta:.3g}" if self.delta else ""
         return (
             f"{self.mechanism}: epsilon is at least {self.epsilon_lower:.3f}{at}, with confidence "

@@ -58,7 +58,7 @@ class Bins:
         return 0 if self.cuts is None else self.cuts.size + 2
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Returns whether bins follow each other on the line of numbers."""
         return self.cuts is not None or (self.values is not None and self.values.dtype.kind == "f")
 
@@ -78,7 +78,7 @@ class Bins:
         if self.cuts is not None:
             return self._ranges(bins)
         values = np.empty(0) if self.values is None else self.values
-        if self.ordered and not chosen[-1] and _SHOWN < bins.size < values.size and np.all(np.diff(bins) == 1):
+        if self.is_ordered and not chosen[-1] and _SHOWN < bins.size < values.size and np.all(np.diff(bins) == 1):
             low = f" from {_word(values[bins[0]])}" if bins[0] else ""
             high = f" up to {_word(values[bins[-1]])}" if bins[-1] < values.size - 1 else ""
             return f"{self.name} is{low}{high}"
@@ -194,7 +194,7 @@ def search(fit: Runs, choose: Runs, score: Score) -> Event:
     ratios = [_ratios(one, fit) for one in bins]
     pairs = zip(bins, ratios, strict=True)
     found = [candidate for one, ratio in pairs for candidate in _sets(one, ratio, choose, score)]
-    found += _scored(bins, ratios, fit, choose, score)
+    found += _find_best_cuts(bins, ratios, fit, choose, score)
     return max(found, key=lambda pair: pair[0])[1]
 
 
@@ -221,7 +221,7 @@ def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tup
     """Yields the best sets of bins: by falling ratio, and, of numbers, everything below or above a cut."""
     one, other = _tallies(bins, choose)
     orders = [np.argsort(-ratio, kind="stable")]
-    if bins.ordered:
+    if bins.is_ordered:
         natural = np.arange(bins.count - 1)
         orders += [natural, natural[::-1]]
     for order in orders:
@@ -234,7 +234,9 @@ def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tup
             yield float(worth[best]), InBins(bins, chosen, first)
 
 
-def _scored(bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, score: Score) -> list[tuple[float, Event]]:
+def _find_best_cuts(
+    bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, score: Score
+) -> list[tuple[float, Event]]:
     """Returns the best cuts of a logistic regression on the log-likelihood ratios of all columns."""
     pairs = zip(bins, ratios, strict=True)
     spread = [float(np.mean(np.abs(_logs(one, ratio, fit.columns, 2 * fit.each)))) for one, ratio in pairs]
@@ -248,14 +250,14 @@ def _scored(bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, sco
     found: list[tuple[float, Event]] = []
     for first in (True, False):
         signed, limits = (scores, cuts) if first else (-scores, -cuts)
-        one, other = (_reached(part, limits) for part in (signed[: choose.each], signed[choose.each :]))
+        one, other = (_count_reaching(part, limits) for part in (signed[: choose.each], signed[choose.each :]))
         worth = score(one, other) if first else score(other, one)
         best = int(np.argmax(worth))
         found.append((float(worth[best]), Scored(chosen, logs, weights, float(cuts[best]), first)))
     return found
 
 
-def _reached(scores: Floats, cuts: Floats) -> Floats:
+def _count_reaching(scores: Floats, cuts: Floats) -> Floats:
     """Returns how many scores are at least each cut."""
     return np.asarray(scores.size - np.searchsorted(np.sort(scores), cuts, side="left"), dtype=np.float64)
 

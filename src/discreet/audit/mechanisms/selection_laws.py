@@ -16,7 +16,7 @@ from discreet.audit.mechanisms.additive_laws import (
     Pieces,
     Recipe,
     gaussian_pieces,
-    normalised,
+    normalize_pieces,
     power,
     product,
     total,
@@ -55,7 +55,7 @@ def exponential(mechanism: Exponential, a: Any, b: Any) -> Recipe:
 
     def recipe(digits: int) -> Pieces:
         p, q = ([power(mechanism.rate, max(row) - score, digits) for score in row] for row in (one, other))
-        return normalised(p, q, [1] * len(one), digits)
+        return normalize_pieces(p, q, [1] * len(one), digits)
 
     return recipe
 
@@ -66,12 +66,12 @@ def permute_and_flip(mechanism: PermuteAndFlip, a: Any, b: Any) -> Recipe:
 
     def law(row: list[int], digits: int) -> list[Enclosure]:
         coins = [power(mechanism.rate, max(row) - score, digits) for score in row]
-        return [coins[i] * _shared(coins[:i] + coins[i + 1 :], digits) for i in range(len(row))]
+        return [coins[i] * _expected_share(coins[:i] + coins[i + 1 :], digits) for i in range(len(row))]
 
     return lambda digits: Pieces(tuple(map(Piece, law(one, digits), law(other, digits))))
 
 
-def _shared(coins: list[Enclosure], digits: int) -> Enclosure:
+def _expected_share(coins: list[Enclosure], digits: int) -> Enclosure:
     """E[1 / (1 + number of heads)] from the law of that number."""
     heads = [Enclosure.of(1, digits)]
     for coin in coins:
@@ -135,7 +135,7 @@ def quantile(mechanism: Quantile, a: Any, b: Any) -> Recipe:
 
     def recipe(digits: int) -> Pieces:
         p, q = ([power(mechanism.rate, piece[side], digits) for piece in found] for side in (1, 2))
-        return normalised(p, q, [size for size, _, _ in found], digits)
+        return normalize_pieces(p, q, [size for size, _, _ in found], digits)
 
     return recipe
 
@@ -159,11 +159,11 @@ def partition_selection(mechanism: PartitionSelection, a: Any, b: Any) -> Recipe
     if len(one) != len(other):
         hint = "List the same keys for both, with 0 where there is nobody."
         raise InvalidParameter("b", f"{len(other)} keys", f"to have as many keys as a, {len(one)}", hint)
-    part = {"optimal": _kept, "truncated": _cut}.get(mechanism.method, _shown)
+    part = {"optimal": _selection_law, "truncated": _cut}.get(mechanism.method, _noisy_count_law)
     return product([part(mechanism, x, y) for x, y in zip(one, other, strict=True) if x != y])
 
 
-def _kept(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
+def _selection_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
     def recipe(digits: int) -> Pieces:
         p, q = (mechanism.rule.probability(count, digits) for count in (x, y))
         return Pieces((Piece(p, q), Piece(1 - p, 1 - q)))
@@ -171,7 +171,7 @@ def _kept(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
     return recipe
 
 
-def _shown(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
+def _noisy_count_law(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
     """Noisy counts from the threshold on, in the terms of the shifted laws; what is below comes to one piece."""
     scale, threshold = mechanism.scale, mechanism.threshold
 
@@ -184,7 +184,7 @@ def _shown(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
         shown = [total((getattr(point, side) * point.count for point in points), digits) for side in ("p", "q")]
         dropped = Piece(_low_by(one - shown[0], rest), _low_by(one - shown[1], rest))
         found = Pieces((*points, dropped), rest, unbounded=mechanism.method == "gaussian")
-        return found if x <= y else found.swapped
+        return found if x <= y else found.swapped_pieces
 
     return recipe
 

@@ -89,13 +89,13 @@ def training(
         raise InvalidParameter("train", train, "to be a function of a dataset")
     game = CanaryGame(canaries, guesses=guesses, confidence=confidence)
 
-    def claimed(output: tuple[Trained, Any]) -> Claim:
+    def read_claim(output: tuple[Trained, Any]) -> Claim:
         return claim_of(None, epsilon=None, delta=output[0].delta, event=output[0].event)
 
-    def scored(output: tuple[Trained, Any], canary: Any) -> float:
+    def score_canary(output: tuple[Trained, Any], canary: Any) -> float:
         return score(output[1], canary)
 
     def run(included: list[Any]) -> tuple[Trained, Any]:
         return train(_Examples(data, included))
 
-    return game.play(run, scored, claimed, "This training run", bits)
+    return game.play(run, score_canary, read_claim, "This training run", bits)

@@ -120,7 +120,7 @@ class QueryAudit(Displayed):
     subject: str = "question"
 
     @property
-    def unanswered(self) -> tuple[Audited, ...]:
+    def unanswered_queries(self) -> tuple[Audited, ...]:
         """Returns questions of which nothing was learned, because they were never answered."""
         return tuple(each for each in self.questions if not each.answered)
 
@@ -130,7 +130,7 @@ class QueryAudit(Displayed):
 
         True proves nothing beyond what was tried.
         """
-        return not self.violations and not self.unanswered and self.neighbours > 0
+        return not self.violations and not self.unanswered_queries and self.neighbours > 0
 
     @property
     def epsilon_lower(self) -> float:
@@ -167,7 +167,7 @@ class QueryAudit(Displayed):
         if self.passed:
             return f"Passed: {asked} on {tried}, and nothing but noise told them apart"
         if not self.violations:
-            return f"Not audited: {len(self.unanswered)} of {asked} were never answered"
+            return f"Not audited: {len(self.unanswered_queries)} of {asked} were never answered"
         kinds = ", ".join(dict.fromkeys(violation.kind for violation in self.violations))
         return f"FAILED: {len(self.violations)} violations by {asked} on {tried} ({kinds})"
 
@@ -182,7 +182,7 @@ class QueryAudit(Displayed):
             + (f"; epsilon is certainly at least {self.epsilon_lower:.3g}." if self.subject == "question" else "."),
             *(f"- {violation}" for violation in self.violations[:_MOST_SHOWN]),
             *(["- and more"] if len(self.violations) > _MOST_SHOWN else []),
-            *(f"- never answered ({each.status}): {each.sql}" for each in self.unanswered),
+            *(f"- never answered ({each.status}): {each.sql}" for each in self.unanswered_queries),
             "What this shows: " + SHOWS,
             "What it cannot show: " + " ".join(CANNOT_SHOW),
         ]

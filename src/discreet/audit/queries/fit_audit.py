@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.audit.queries.finding import Audited, QueryAudit
 from discreet.audit.queries.fit_verdicts import Compared, Fitting, Trained, include_all, verdict
-from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watch_mechanisms
 from discreet.audit.queries.neighbours import Neighbouring
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress
-from discreet.audit.queries.recorder import SALT, Watched, account, attempted
+from discreet.audit.queries.recorder import SALT, Watched, account, attempt_call
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import NoiseSize, Violation
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, observed, training_of
+from discreet.curator.observation import engine_of, observe_curator, training_of
 from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
@@ -123,7 +123,7 @@ class _Recorder(Releaser):
         order = _common_first(rows_of(X, y), self.common)
         if learner.random_state is None:
             learner.set_params(random_state=self.seed)
-        with watched(self.recorder):
+        with watch_mechanisms(self.recorder):
             self.model = super().fit_rows(learner, X[order], None if y is None else y[order])
         return self.model
 
@@ -163,22 +163,22 @@ class _Trial:
         self.pairs += 1
         with self.given.curator(pair.one) as one, self.given.curator(pair.other) as other:
             self.violations += self.given.declared_alike(pair.name, one, other)
-            first, second = self._fitted(one, other)
+            first, second = self._fit_pair(one, other)
             compared = verdict(self.asked, first, second, one.account(account_name))
         named = self.asked.name
         self.violations += [Violation(kind, pair.name, due, found, named) for kind, due, found in compared.faults]
         self._note(compared)
 
-    def _fitted(self, *curators: Curator) -> tuple[Trained, Trained]:
+    def _fit_pair(self, *curators: Curator) -> tuple[Trained, Trained]:
         engines = [Watched(engine_of(curator)) for curator in curators]
-        handed = [_handed(*each, self.asked) for each in zip(curators, engines, strict=True)]
+        handed = [_read_training_rows(*each, self.asked) for each in zip(curators, engines, strict=True)]
         bags = [Counter(rows_of(*rows)) for rows in handed]
         common, apart = bags[0] & bags[1], sum(((bags[0] - bags[1]) + (bags[1] - bags[0])).values())
         alike: dict[str, Any] = {"alone": self.asked.rows_per_unit, "seed": self.bits.integer(31)}
         recorder = _Recorder(self.bits, common, frozen=None, **alike)
-        first = _trained(curators[0], engines[0], self.asked, recorder)
+        first = _fit_and_record(curators[0], engines[0], self.asked, recorder)
         recorder = _Recorder(self.bits, common, frozen=first.handed, **alike)
-        second = _trained(curators[1], engines[1], self.asked, recorder)
+        second = _fit_and_record(curators[1], engines[1], self.asked, recorder)
         first.apart = second.apart = apart
         return first, second
 
@@ -225,20 +225,20 @@ class _Trial:
             yield Violation("noise", "all pairs together", due, found, self.asked.name)
 
 
-def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
+def _read_training_rows(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
     """Returns the rows that a learner will be given; read for the audit, and not counted among its reads."""
-    twin = observed(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT)
+    twin = observe_curator(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT)
     training = training_of(twin, *asked.arguments)
     inner: Engine = engine.inner
     return training.decode(open_exact(inner.read(training.reading)).groups)
 
 
-def _trained(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:
+def _fit_and_record(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:
     """Fits, and tells what happened."""
     before = len(curator.entries())
-    twin = observed(curator, engine=engine, releaser=recorder, salt=SALT)
+    twin = observe_curator(curator, engine=engine, releaser=recorder, salt=SALT)
     estimator, sql, target, rows_per_unit = asked.arguments
-    status, error, model = attempted(lambda: twin.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit))
+    status, error, model = attempt_call(lambda: twin.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit))
     inside = recorder.recorder
     seen = Trained(status, error, model=model, handed=inside.made, fitted=recorder.model)
     seen.reads, seen.strayed, seen.unjudged = len(engine.seen), inside.strayed, inside.unjudged

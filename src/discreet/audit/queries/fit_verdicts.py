@@ -52,33 +52,33 @@ def moves(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...
         UnsupportedEvent: for a mechanism that no learner should use.
     """
     if isinstance(one.mechanism, PartitionSelection):
-        return _selected(one, other, neighbours)
-    return (_moved(one.mechanism, one.inputs[0], other.inputs[0]),)
+        return _measure_selection(one, other, neighbours)
+    return (_measure_move(one.mechanism, one.inputs[0], other.inputs[0]),)
 
 
 @singledispatch
-def _moved(mechanism: Mechanism, one: Any, other: Any) -> Move:
+def _measure_move(mechanism: Mechanism, one: Any, other: Any) -> Move:
     del one, other
     raise UnsupportedEvent(mechanism.event, f"The audit of fits by {type(mechanism).__name__}")
 
 
-@_moved.register(Laplace)
-@_moved.register(DiscreteLaplace)
+@_measure_move.register(Laplace)
+@_measure_move.register(DiscreteLaplace)
 def _(mechanism: Laplace | DiscreteLaplace, one: Any, other: Any) -> Move:
     allowed = mechanism.event.sensitivity / mechanism.event.scale
     distance = sum((abs(step) for step in _steps(one, other)), NOTHING)
     return Move(distance / mechanism.sensitivity * allowed, allowed, "epsilon")
 
 
-@_moved.register(Gaussian)
-@_moved.register(DiscreteGaussian)
+@_measure_move.register(Gaussian)
+@_measure_move.register(DiscreteGaussian)
 def _(mechanism: Gaussian | DiscreteGaussian, one: Any, other: Any) -> Move:
     twice = 2 * mechanism.sigma**2
     square = sum((step * step for step in _steps(one, other)), NOTHING)
     return Move(square / twice, mechanism.sensitivity**2 / twice, "rho")
 
 
-@_moved.register
+@_measure_move.register
 def _(mechanism: KNorm, one: Any, other: Any) -> Move:
     """Returns a root is rounded down: nobody is accused for a rounding."""
     steps = [abs(step) for step in _steps(one, other)]
@@ -89,8 +89,8 @@ def _(mechanism: KNorm, one: Any, other: Any) -> Move:
     return Move(distance / mechanism.sensitivity * mechanism.epsilon, mechanism.epsilon, "epsilon")
 
 
-@_moved.register(PermuteAndFlip)
-@_moved.register(Exponential)
+@_measure_move.register(PermuteAndFlip)
+@_measure_move.register(Exponential)
 def _(mechanism: PermuteAndFlip | Exponential, one: Any, other: Any) -> Move:
     """Returns what choices cost, one for each row of scores.
 
@@ -105,7 +105,7 @@ def _(mechanism: PermuteAndFlip | Exponential, one: Any, other: Any) -> Move:
     return Move(sum(map(Fraction, ranges), NOTHING) * rate, mechanism.epsilon, "epsilon")
 
 
-@_moved.register
+@_measure_move.register
 def _(mechanism: TreeSelection, one: Any, other: Any) -> Move:
     """Returns what a choice of a tree costs: all odds move by a rate for each row in a leaf more, and for each less.
 
@@ -123,7 +123,7 @@ def _steps(one: Any, other: Any) -> list[Fraction]:
     return [Fraction(x) - Fraction(y) for x, y in zip(a[places].tolist(), b[places].tolist(), strict=True)]
 
 
-def _selected(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
+def _measure_selection(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
     """Returns labels whose numbers differ; a replaced row leaves one and enters another: two times the event."""
     a, b = _counts(one), _counts(other)
     steps = [abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}]
@@ -148,7 +148,7 @@ class Price:
     promises: list[events.Approx] = field(default_factory=list)
 
     @property
-    def promised(self) -> Fraction:
+    def promised_epsilon(self) -> Fraction:
         """Returns the epsilon of all promises."""
         return sum((promise.epsilon for promise in self.promises), NOTHING)
 
@@ -157,7 +157,7 @@ class Price:
 
         None if something was used that nothing here pays for.
         """
-        pairs = (used.epsilon, self.epsilon), (used.rho, self.rho), (used.promised, self.promised)
+        pairs = (used.epsilon, self.epsilon), (used.rho, self.rho), (used.promised_epsilon, self.promised_epsilon)
         if all(paid or not spent for spent, paid in pairs):
             return max((spent / paid for spent, paid in pairs if paid), default=NOTHING)
         if self.rho or not self.promises:
@@ -167,7 +167,7 @@ class Price:
         found += [events.Gaussian(root_above(1 / (2 * used.rho)))] if used.rho else []
         delta = sum((promise.delta for promise in self.promises), NOTHING)
         cost = accounting.epsilon(events.Composed(found), delta, neighbours=neighbours)
-        return Fraction(cost / ROUNDING) / (self.epsilon + self.promised)
+        return Fraction(cost / ROUNDING) / (self.epsilon + self.promised_epsilon)
 
 
 def used_by(releases: Sequence[tuple[Handed, tuple[Move, ...]]]) -> Price:
@@ -281,12 +281,12 @@ def verdict(asked: Fitting, first: Trained, second: Trained, account: Account) -
     if first.model is not None and second.model is not None and not first.unjudged:
         faults += _rows(asked, first, account.neighbours)
         faults += same_models(first.model, second.model)
-        share, more = _judged(first, second, account)
+        share, more = _judge_pair(first, second, account)
         faults += more
     return Compared(first, share, tuple(faults))
 
 
-def _judged(first: Trained, second: Trained, account: Account) -> tuple[Fraction, list[Fault]]:
+def _judge_pair(first: Trained, second: Trained, account: Account) -> tuple[Fraction, list[Fault]]:
     """Returns the part of what was paid that a pair used; of what a mechanism hides, if a fit does not compose."""
     if not _same_releases(first, second):
         return Fraction(0), [("releases", f"the same {len(first.handed)}", f"{len(second.handed)}, or others")]
@@ -297,9 +297,9 @@ def _judged(first: Trained, second: Trained, account: Account) -> tuple[Fraction
     used, paid = used_by(list(zip(first.handed, apart, strict=True))), price_of([first.model.event_])
     share = paid.share(used, account.neighbours)
     if share is None or share > 1:
-        due = f"at most epsilon {short(paid.epsilon + paid.promised)} and rho {short(paid.rho)} of noise"
+        due = f"at most epsilon {short(paid.epsilon + paid.promised_epsilon)} and rho {short(paid.rho)} of noise"
         faults.append(("uncharged", due, f"epsilon {short(used.epsilon)} and rho {short(used.rho)}"))
-    faults += _booked(first, used, account)
+    faults += _check_charge(first, used, account)
     return Fraction(2) if share is None else share, faults
 
 
@@ -314,7 +314,7 @@ def same_models(one: Any, other: Any) -> Iterator[Fault]:
     """Yields faults unless models are equal in all that an analyst sees, given that the same noise came out."""
     if _shapes(one) != _shapes(other):
         yield "shapes", "the same attributes, each of the same shape", "others"
-    elif _written(one) != _written(other):
+    elif _serialize_model(one) != _serialize_model(other):
         yield "model", "the same numbers, as the same noise came out", "others"
     if (one.notes_, one.columns_) != (other.notes_, other.columns_):
         yield "notes", "the same", "others"
@@ -329,7 +329,7 @@ def _shapes(model: Any) -> dict[str, Any]:
     return {name: np.shape(value) if isinstance(value, np.ndarray) else type(value) for name, value in found.items()}
 
 
-def _written(model: Any) -> str:
+def _serialize_model(model: Any) -> str:
     text: str = import_module("discreet.learn.persistence.store").to_json(model)  # learners are an extra
     return text
 
@@ -346,7 +346,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
             yield "movement", f"at most {short(move.allowed)} {move.currency}", short(move.found)
 
 
-def _booked(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
+def _check_charge(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
     """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the book."""
     moved = used.epsilon or used.rho or used.promises
     booked = seen.charged.get(account.name, events.Composed([]))

@@ -69,7 +69,7 @@ class MechanismRecorder:
         place = len(self.made)
         labels = self._labels if self._labels is not None and len(self._labels) == np.size(inputs[0]) else None
         if self.frozen is None:
-            return call(self.bits) if labels is None else self._shown(inputs[0], call(self.bits))
+            return call(self.bits) if labels is None else self._shown_groups(inputs[0], call(self.bits))
         before = self.frozen[place] if place < len(self.frozen) else None
         if before is None or before.mechanism != mechanism or (labels is None) is not (before.labels is None):
             self.strayed = True
@@ -117,7 +117,7 @@ class MechanismRecorder:
         finally:
             self._labels = before
 
-    def _shown(self, counts: Any, kept: Any) -> NDArray[np.bool_]:
+    def _shown_groups(self, counts: Any, kept: Any) -> NDArray[np.bool_]:
         return np.asarray(kept, dtype=bool) & (np.asarray(counts) > self.alone)
 
 
@@ -125,10 +125,10 @@ _WATCHED: ContextVar[MechanismRecorder | None] = ContextVar("discreet.audit.quer
 
 
 @contextmanager
-def watched(recorder: MechanismRecorder) -> Iterator[None]:
+def watch_mechanisms(recorder: MechanismRecorder) -> Iterator[None]:
     """Within it, and in this context alone, mechanisms release through a recorder."""
     with _LOCK:
-        undo = list(_patched())
+        undo = list(_patch_mechanisms())
         token = _WATCHED.set(recorder)
         try:
             yield
@@ -138,16 +138,16 @@ def watched(recorder: MechanismRecorder) -> Iterator[None]:
                 setattr(owner, name, honest)
 
 
-def _patched() -> Iterator[tuple[Any, str, Any]]:
+def _patch_mechanisms() -> Iterator[tuple[Any, str, Any]]:
     """Puts a question before every mechanism, and before what else is told; gives what was there."""
     modules = ("base", "linear.perturbation", "linear.tilted_minimum")
     labels, objective, tilted = (import_module(f"discreet.learn.{name}") for name in modules)
     places = [(kind, name) for kind in _kinds(Mechanism) for name in METHODS if name in vars(kind)]
     wrappers: list[tuple[Any, str, Callable[[Any], Any]]] = [(owner, name, _release) for owner, name in places]
     wrappers += [
-        (labels.ClassPlan, "read", _labelled),
-        (objective.ObjectivePerturbation, "run", _unjudged),
-        (tilted.TiltedMinimum, "theta", _unjudged),
+        (labels.ClassPlan, "read", _wrap_label_read),
+        (objective.ObjectivePerturbation, "run", _wrap_unjudged),
+        (tilted.TiltedMinimum, "theta", _wrap_unjudged),
         (uniform, "_many_below", _toss),
     ]
     for owner, name, wrapper in wrappers:
@@ -181,7 +181,7 @@ def _release(honest: Callable[..., Any]) -> Callable[..., Any]:
     return release
 
 
-def _labelled(honest: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_label_read(honest: Callable[..., Any]) -> Callable[..., Any]:
     def read(self: Any, y: NDArray[Any], bits: Bits) -> Any:
         recorder = _WATCHED.get()
         if recorder is None:
@@ -192,7 +192,7 @@ def _labelled(honest: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _unjudged(honest: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_unjudged(honest: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *given: Any) -> Any:
         recorder = _WATCHED.get()
         if recorder is not None:

@@ -17,12 +17,12 @@ from discreet.audit.queries.units import (
     fresh_values,
     ids_of,
     invented_units,
-    spelled,
+    respell_id,
 )
 from discreet.dataclass import dataclass
 from discreet.engines.duckdb.copies import Copy
 from discreet.noise import Bits, uniform_below
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
@@ -73,13 +73,13 @@ class InventedUnits:
         if kind == CLAIMS:
             return kind, self._claiming(roots, own)
         on_ways = [name for name, schema in self.schemas.items() if schema.reach is not None]
-        return kind, self._connected({name: self.made[name][kind]() for name in (*roots, *on_ways)}, own)
+        return kind, self._connect_rows({name: self.made[name][kind]() for name in (*roots, *on_ways)}, own)
 
-    def _connected(self, found: Rows, who: tuple[Any, ...]) -> Rows:
+    def _connect_rows(self, found: Rows, who: tuple[Any, ...]) -> Rows:
         """Returns the rows with the stranger's id, or with keys that lead to it."""
         for name in found:
             schema = self.schemas[name]
-            rows = _owned(schema, found[name], who)
+            rows = _assign_ids(schema, found[name], who)
             if schema.reach is not None:
                 keys = [row[schema.reach.key] for row in found.get(schema.reach.table, [])]
                 known = [key for key in keys if key is not None]
@@ -98,7 +98,7 @@ class InventedUnits:
             if reach is not None and reach.table in roots:
                 known = self.people.values(schema.name, reach.column)
                 keys = list(dict.fromkeys(key for key in known if key is not None))[:VERY_MANY]
-                made = _owned(self.schemas[reach.table], self.made[reach.table][kind](), who)
+                made = _assign_ids(self.schemas[reach.table], self.made[reach.table][kind](), who)
                 rows = [{**row, reach.key: key} for key, row in zip(keys, cycle(made), strict=False)]
                 found[reach.table] = [*found.get(reach.table, []), *rows]
         return {name: rows for name, rows in found.items() if rows}
@@ -123,11 +123,11 @@ class InventedUnits:
         return None if found is None else tuple(found[name] for name in ids_of(schema))
 
 
-def _owned(schema: TableSchema, rows: list[Row], who: tuple[Any, ...]) -> list[Row]:
+def _assign_ids(schema: TableSchema, rows: list[Row], who: tuple[Any, ...]) -> list[Row]:
     """Returns rows with an id, in several spellings."""
     names = ids_of(schema)
     own = dict(zip(names, who, strict=False))
-    return [{**row, **spelled(own, schema, place)} for place, row in enumerate(rows)]
+    return [{**row, **respell_id(own, schema, place)} for place, row in enumerate(rows)]
 
 
 def _kinds(schema: TableSchema) -> list[Type]:
@@ -183,11 +183,11 @@ class _Maker:
     def __init__(self, people: UnitRows, bits: Bits) -> None:
         self.people, self.invented = people, InventedUnits(people, bits)
         units = list(people.rows)
-        self.order = [units[index] for index in shuffled(len(units), bits=bits)]
+        self.order = [units[index] for index in shuffle_indices(len(units), bits=bits)]
 
     def pairs(self) -> Iterator[Neighbouring]:
         first = next(iter(self.people.schemas.values()))
-        step = self._replaced if first.neighbours is Neighbours.REPLACE else self._added_or_removed
+        step = self._replace_unit if first.neighbours is Neighbours.REPLACE else self._added_or_removed
         place = 0
         while True:
             yield from step(place)
@@ -203,7 +203,7 @@ class _Maker:
         if rows:
             yield Neighbouring(f"the table with {kind}", {}, _changes({}, rows))
 
-    def _replaced(self, place: int) -> Iterator[Neighbouring]:
+    def _replace_unit(self, place: int) -> Iterator[Neighbouring]:
         if not self.order:
             (_, before), (kind, after) = self.invented.one(place), self.invented.one(place + 1)
             yield Neighbouring(f"a stranger replaced by {kind}", _changes({}, before), _changes({}, after))

@@ -50,20 +50,23 @@ def standard(curator: Curator, schema: TableSchema, asked: Terms) -> list[str]:
 
 def _questions(schema: TableSchema) -> Iterator[str]:
     """Yields every kind of question, whether it is answered or not."""
-    table, others = quoted(schema.name), [c for name, c in schema.stored.items() if name not in ids_of(schema)]
+    table, others = (
+        quote_name(schema.name),
+        [c for name, c in schema.stored_columns.items() if name not in ids_of(schema)],
+    )
     numbers = [column for column in others if column.type.is_number and column.bounds is not None][:MOST]
     keys = [column for column in others if column.keys is not None][:MOST]
     yield f"SELECT COUNT(*) AS n FROM {table}"
     if len(ids_of(schema)) == 1:
-        yield f"SELECT COUNT(DISTINCT {quoted(ids_of(schema)[0])}) AS units FROM {table}"
+        yield f"SELECT COUNT(DISTINCT {quote_name(ids_of(schema)[0])}) AS units FROM {table}"
     for column in numbers:
-        yield from _about(quoted(column.name), table)
+        yield from _about(quote_name(column.name), table)
     for key in keys:
-        yield from _grouped(quoted(key.name), numbers, table)
+        yield from _grouped_queries(quote_name(key.name), numbers, table)
     if len(keys) > 1:
-        both = ", ".join(quoted(key.name) for key in keys[:2])
+        both = ", ".join(quote_name(key.name) for key in keys[:2])
         yield f"SELECT {both}, COUNT(*) AS n FROM {table} GROUP BY {both}"
-    yield from _undeclared(others, table)
+    yield from _undeclared_queries(others, table)
 
 
 def _about(x: str, table: str) -> Iterator[str]:
@@ -75,30 +78,30 @@ def _about(x: str, table: str) -> Iterator[str]:
     yield f"SELECT MIN({x}) AS low, MAX({x}) AS high FROM {table} WHERE {x} IS NOT NULL"
 
 
-def _grouped(key: str, numbers: Sequence[ColumnSchema], table: str) -> Iterator[str]:
+def _grouped_queries(key: str, numbers: Sequence[ColumnSchema], table: str) -> Iterator[str]:
     yield f"SELECT {key}, COUNT(*) AS n FROM {table} GROUP BY {key}"
     yield f"SELECT MODE({key}) AS most FROM {table}"
     for column in numbers[:1]:
-        x = quoted(column.name)
+        x = quote_name(column.name)
         yield f"SELECT {key}, AVG({x}) AS mean, SUM({x}) AS total FROM {table} GROUP BY {key}"
         yield f"SELECT {key}, MEDIAN({x}) AS middle FROM {table} GROUP BY {key}"
 
 
-def _undeclared(others: Sequence[ColumnSchema], table: str) -> Iterator[str]:
+def _undeclared_queries(others: Sequence[ColumnSchema], table: str) -> Iterator[str]:
     """Yields private groups, which need a delta; and numbers whose bounds are chosen privately."""
     private = [c for c in others if c.keys is None and c.type in (Type.TEXT, Type.INT, Type.BOOL, Type.DATE)]
     for column in private[:MOST]:
-        x = quoted(column.name)
+        x = quote_name(column.name)
         yield f"SELECT {x}, COUNT(*) AS n FROM {table} GROUP BY {x}"
         yield f"SELECT COUNT(DISTINCT {x}) AS different FROM {table}"
     for column in [c for c in others if c.type.is_number and c.bounds is None][:MOST]:
-        yield f"SELECT AVG({quoted(column.name)}) AS mean FROM {table}"
+        yield f"SELECT AVG({quote_name(column.name)}) AS mean FROM {table}"
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Returns a name as it is written in a question.
 
-    >>> quoted("ward"), quoted("ward no")
+    >>> quote_name("ward"), quote_name("ward no")
     ('ward', '"ward no"')
     """
     return name if name.isidentifier() and name.islower() else '"' + name.replace('"', '""') + '"'
@@ -108,7 +111,7 @@ _AMPLE = 10**9
 _SEED = 1
 
 
-def protected(
+def audit_table(
     config: str | os.PathLike[str] = FILE,
     table: str | None = None,
     *,
@@ -148,20 +151,20 @@ def protected(
     ...     _ = Path(folder, "visits.csv").write_text("age\n40\n50\n60\n", encoding="utf-8")
     ...     config = Path(folder, "discreet.toml")
     ...     _ = config.write_text(table + "\nbudgets.all.epsilon = 1", encoding="utf-8")
-    ...     found = protected(config, sql="SELECT COUNT(*) AS n FROM visits", neighbours=2)
+    ...     found = audit_table(config, sql="SELECT COUNT(*) AS n FROM visits", neighbours=2)
     >>> found.headline
     'Passed: 1 question on 2 pairs of neighbouring tables, and nothing but noise told them apart'
     """
     declared = load(config)
     check_sources(declared)
     questions = [sql] if isinstance(sql, str) else list(sql)
-    chosen = _chosen(declared, table, asked=bool(questions))
+    chosen = _select_table(declared, table, asked=bool(questions))
     tables = [each for each in declared.tables if each.account == chosen.account]
     for name, source in [(each.name, each.source) for each in tables] + [(p.name, p.source) for p in declared.public]:
         _check_is_file(name, source)
     factory = _factory(declared, tables)
     stage("Copying tables")
-    whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
+    whole = {each.name: copy_of(str(each.source), each.declared.get("types")).with_changes() for each in tables}
     if not questions:
         stage("Choosing questions")
         with factory(whole) as curator:
@@ -173,7 +176,7 @@ def protected(
     return replace(found, table=chosen.name)
 
 
-def _chosen(config: Config, name: str | None, *, asked: bool) -> Table:
+def _select_table(config: Config, name: str | None, *, asked: bool) -> Table:
     known = {table.name: table for table in config.tables}
     accounts = {table.account for table in config.tables}
     if name is None and len(accounts if asked else known) > 1:

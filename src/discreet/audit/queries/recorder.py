@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.planner import RequestedLimits
-from discreet.curator.observation import bits_of, observed
+from discreet.curator.observation import bits_of, observe_curator
 from discreet.dataclass import dataclass
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
@@ -221,7 +221,7 @@ class Recorder(Releaser):
         for place, pick in enumerate(picks):
             points = [fresh[key][place] if self.frozen is None else 0 for key in keys]
             drawn.append([self._out(key, point, 0) for key, point in zip(keys, points, strict=True)])
-            release = Drawn(pick, last, shift, self._counted() - self.before)
+            release = Drawn(pick, last, shift, self._find_counting_read() - self.before)
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1], release.read))
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
@@ -233,7 +233,7 @@ class Recorder(Releaser):
         out = [self._out(key, fresh[key], nothing) for key in keys]
         shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
         for level in range(len(tree.levels)):
-            release = Divided(tree, level, last, shift, self._counted() - self.before)
+            release = Divided(tree, level, last, shift, self._find_counting_read() - self.before)
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
@@ -252,7 +252,7 @@ class Recorder(Releaser):
         """Returns the points that have values, then how many each has: all that losses depend on."""
         if all(histogram.shift == 0 for histogram in groups.values()):
             return {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
-        reading, _ = self.engine.seen[self._counted()]
+        reading, _ = self.engine.seen[self._find_counting_read()]
         if reading.split is None:
             raise InternalError("Points are drawn from values that nobody counted.")
         fine = open_exact(self.engine.inner.read(replace(reading, split=replace(reading.split, shift=0)))).groups
@@ -262,7 +262,7 @@ class Recorder(Releaser):
                 raise InternalError("Blocks and points count different values.")
         return {key: fine.get(key, ()) for key in groups}
 
-    def _counted(self) -> int:
+    def _find_counting_read(self) -> int:
         """Returns the last read that counted all values."""
         splits = [(place, reading.split) for place, (reading, _) in enumerate(self.engine.seen)]
         return max(place for place, split in splits if split is not None and split.only is None)
@@ -311,7 +311,7 @@ def ask(
     """
     recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
     before = len(curator.entries())
-    seen = _asked(observed(curator, engine=engine, releaser=recorder, salt=SALT), question)
+    seen = _ask_query(observe_curator(curator, engine=engine, releaser=recorder, salt=SALT), question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
     seen.noises, seen.reads = recorder.made, len(read)
     seen.selects = any(reading.keys and reading.public_keys is None for reading in read)
@@ -328,8 +328,8 @@ def account(seen: Seen, curator: Curator, before: int) -> None:
     seen.spent = ", ".join(f"{name}: {curator.balance(name).spent}" for name in curator.accounts())
 
 
-def _asked(curator: Curator, question: Asking) -> Seen:
-    status, error, answer = attempted(
+def _ask_query(curator: Curator, question: Asking) -> Seen:
+    status, error, answer = attempt_call(
         lambda: curator.ask(
             question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits, other=question.other
         )
@@ -337,7 +337,7 @@ def _asked(curator: Curator, question: Asking) -> Seen:
     return Seen(status, error, answer)
 
 
-def attempted(call: Callable[[], T]) -> tuple[str, str, T | None]:
+def attempt_call(call: Callable[[], T]) -> tuple[str, str, T | None]:
     """Returns how something ended: a status, the text of a refusal, and what came of it."""
     try:
         return "answered", "", call()

@@ -32,7 +32,7 @@ Numbers = Mapping[Any, Sequence[int]]
 def ranges_of_points(drawn: Drawn, one: Numbers, other: Numbers) -> list[Fraction]:
     """Returns the range of the privacy loss in each group."""
     pick = drawn.pick
-    moves = [_moved(pick, one.get(key, ()), other.get(key, ()), drawn.last) for key in {**one, **other}]
+    moves = [_measure_loss_change(pick, one.get(key, ()), other.get(key, ()), drawn.last) for key in {**one, **other}]
     return [2 * pick.rate * move for move in moves]
 
 
@@ -63,7 +63,7 @@ def _counts(numbers: Sequence[int]) -> dict[int, int]:
     return dict(zip(numbers[:half], numbers[half:], strict=True))
 
 
-def _moved(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> Fraction:
+def _measure_loss_change(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> Fraction:
     """Returns the largest change of a loss; losses are constant between values: a point beside each is enough."""
     near = [*_counts(one), *_counts(other)]
     where = {0, last, *(p for cell in near for p in (cell - 1, cell, cell + 1) if 0 <= p <= last)}
@@ -244,7 +244,7 @@ def _sum(listed: Sequence[Move], times: int) -> Move:
     return Move(sum((move.found for move in listed), Fraction(0)), times * first.allowed, first.currency)
 
 
-def moved(one: Noise, other: Noise) -> Fraction:
+def measure_distance(one: Noise, other: Noise) -> Fraction:
     """Returns the distance of two inputs in the currency of their release."""
     return moves(one, other)[0].found
 

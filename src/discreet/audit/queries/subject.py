@@ -53,8 +53,8 @@ class Subject:
             UnknownTable: if a name is not one of the curator's.
         """
         single = not isinstance(table, Mapping)
-        copies = {"": copy_of(table)} if single else _copied(table)
-        with _observable(factory(copies[""].changed() if single else _whole(copies))) as curator:
+        copies = {"": copy_of(table)} if single else _copy_tables(table)
+        with _observable(factory(copies[""].with_changes() if single else _whole(copies))) as curator:
             known = schemas_of(curator)
         protected = {each: schema for each, schema in known.items() if not schema.public}
         if single:
@@ -134,7 +134,7 @@ class Subject:
         done = changes or {}
         nothing = Change()
         states = {
-            name: copy.changed(done.get(name, nothing).without, done.get(name, nothing).more)
+            name: copy.with_changes(done.get(name, nothing).without, done.get(name, nothing).more)
             for name, copy in self.copies.items()
         }
         return _observable(self.factory(next(iter(states.values())) if self.single else {**self.public, **states}))
@@ -147,7 +147,7 @@ class Subject:
                 yield Violation("declarations", neighbour, due, "others")
 
 
-def _copied(tables: Mapping[Any, Any]) -> dict[str, Copy]:
+def _copy_tables(tables: Mapping[Any, Any]) -> dict[str, Copy]:
     if not tables or not all(isinstance(name, str) for name in tables):
         hint = "Pass one table, or a mapping like {'orders': ..., 'items': ...}."
         raise InvalidParameter("table", list(tables), "to be named by texts", hint)
@@ -155,7 +155,7 @@ def _copied(tables: Mapping[Any, Any]) -> dict[str, Copy]:
 
 
 def _whole(copies: Mapping[str, Copy]) -> dict[str, Any]:
-    return {name: copy.changed() for name, copy in copies.items()}
+    return {name: copy.with_changes() for name, copy in copies.items()}
 
 
 def _observable(made: Curator) -> Curator:

@@ -14,10 +14,10 @@ from typing import Any
 
 from discreet.engines.duckdb.copies import Copy
 from discreet.engines.memory.engine import cell
-from discreet.engines.row_choice import normalised, put_together
+from discreet.engines.row_choice import normalize_id, put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.plan.expressions.functions import LAST_DAY
 from discreet.plan.model.schema import Bounds, ColumnSchema, Reach, TableSchema
 from discreet.plan.model.types import Type
@@ -63,7 +63,7 @@ class UnitRows:
         """Returns whose row of a table with ids it is, as every engine reads it; None if it is nobody's."""
         schema = self.schemas[name]
         parts = [cell(row, part, schema.columns[part].type) for part in ids_of(schema)]
-        return put_together(parts) if len(parts) > 1 else normalised(parts[0])
+        return put_together(parts) if len(parts) > 1 else normalize_id(parts[0])
 
     def values(self, name: str, column: str) -> list[Any]:
         """Returns a column as engines read it."""
@@ -79,7 +79,7 @@ class UnitRows:
                     touched.setdefault(who, []).append((name, place))
         everybody = list(touched.values())
         kept: set[tuple[str, int]] = set()
-        for index in shuffled(len(everybody), bits=bits):
+        for index in shuffle_indices(len(everybody), bits=bits):
             own_rows = set(everybody[index])
             if kept and len(kept | own_rows) > most:
                 break
@@ -92,14 +92,14 @@ class UnitRows:
             return
         schema = self.schemas[name]
         if schema.reach is not None:
-            self.owners[name] = self._reached(name, schema.reach)
+            self.owners[name] = self._find_owners(name, schema.reach)
         elif schema.unit is None:
             self.owners[name] = [frozenset([(name, place)]) for place, _ in enumerate(self.copies[name].column([]))]
         else:
             rows = self.copies[name].column(ids_of(schema))
             self.owners[name] = [_alone(self.unit_of(row, name)) for row in rows]
 
-    def _reached(self, name: str, reach: Reach) -> list[frozenset[Any]]:
+    def _find_owners(self, name: str, reach: Reach) -> list[frozenset[Any]]:
         if reach.table not in self.schemas:
             hint = f"Pass a mapping of tables that has {reach.table!r} as well: it tells whose rows {name!r} has."
             raise InvalidParameter("table", name, f"to come with {reach.table!r}", hint)
@@ -159,7 +159,7 @@ def invented_units(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], li
         schema: what is declared; nothing else is known of the table.
         bits: of the choices among odd values.
     """
-    columns = [column for name, column in schema.stored.items() if name not in ids_of(schema)]
+    columns = [column for name, column in schema.stored_columns.items() if name not in ids_of(schema)]
     places = range(MANY_GROUPS * IN_EACH)
 
     def odd(times: int) -> list[Row]:
@@ -197,7 +197,7 @@ def fresh_values(kind: Type) -> Iterator[Any]:
         yield made
 
 
-def spelled(who: Row, schema: TableSchema, place: int) -> Row:
+def respell_id(who: Row, schema: TableSchema, place: int) -> Row:
     """Returns the same id in another spelling: white space around a text makes no second person."""
     pads = ("{}", " {}", "{}\u3000")
     return {

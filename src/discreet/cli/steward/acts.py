@@ -30,7 +30,7 @@ from discreet.requests.verb_table import VERBS
 Seen = TypeVar("Seen")
 
 
-def _acted(
+def _run_action(
     call: Call, declared: Config, request: Request[Any], look: Callable[[Book], Seen]
 ) -> tuple[Seen, Seen] | None:
     """Does an action on the declared ledger, of which no table is opened: what the file says of them may be wrong now.
@@ -40,7 +40,7 @@ def _acted(
     """
     with declared_book(declared) as book:
         before = look(book)
-        result = VERBS[request.verb].done(book, request, call.caller)
+        result = VERBS[request.verb].implementation(book, request, call.caller)
         now = look(book)
     if call.form is not Form.JSON:
         return before, now
@@ -52,7 +52,7 @@ def _acted(
 def amend(call: Call) -> None:
     """Give an account another budget of its currency; what was spent stays spent, and the ledger keeps both."""
     declared, request = load(call.config), call.request(Amend)
-    if seen := _acted(call, declared, request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
         before, now = seen
         say(f"The budget of account {now.account!r} was {before.total} and is {now.total}. What was spent stays spent.")
         _show(now, declared, call.config)
@@ -62,7 +62,7 @@ def amend(call: Call) -> None:
 def renew(call: Call) -> None:
     """Begin a new period of an account with nothing spent; only for data about other people, or a decided renewal."""
     declared, request = load(call.config), call.request(Renew)
-    if seen := _acted(call, declared, request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, declared, request, lambda book: book.standing(request.account)):
         before, now = seen
         spent = "an amount without bound" if before.spent is None else str(before.spent)
         name = f"{now.account!r}"
@@ -75,7 +75,7 @@ def renew(call: Call) -> None:
 def unlock(call: Call) -> None:
     """Give everybody's failure credits on an account back, after a look at why questions failed."""
     request = call.request(Unlock)
-    if seen := _acted(call, load(call.config), request, lambda book: book.standing(request.account)):
+    if seen := _run_action(call, load(call.config), request, lambda book: book.standing(request.account)):
         before, _ = seen
         who = ", ".join(name or "names without a role" for name in before.stopped) or "nobody"
         failed = f"Account {before.account!r} had {before.failures} failed questions"
@@ -90,7 +90,7 @@ def appoint(call: Call) -> None:
     request = call.request(Appoint, role=call.values["role"] or Role.ANALYST.value)
     name, account, given = request.who, request.account, Role(request.role)
     _check_file(declared, call.config, Analyst(name=name, account=account, cap=request.cap), given)
-    if seen := _acted(call, declared, request, lambda book: _appointed(book, name, account)):
+    if seen := _run_action(call, declared, request, lambda book: _describe_role(book, name, account)):
         (before, _), (now, listed) = seen
         say(f"{name!r} was {before} and is {now} {f'on account {account!r}' if account else 'on the whole book'}.")
         if given is Role.ANALYST and listed:
@@ -105,17 +105,17 @@ def allot(call: Call) -> None:
     for one in declared.projects:
         if (one.name, one.account) == (project, account) and one.cap != cap:
             raise _contradiction(call.config, f"projects.{toml_key(project)}.{toml_key(account)}", one.cap, cap)
-    if seen := _acted(call, declared, request, lambda book: _cap(book.allotted(project, account=account))):
+    if seen := _run_action(call, declared, request, lambda book: _cap(book.project_cap(project, account=account))):
         before, now = seen
         say(f"Project {project!r} had {before} on account {account!r} and has {now}. What it spent stays spent.")
 
 
-def _appointed(book: Book, name: str, account: str) -> tuple[str, bool]:
+def _describe_role(book: Book, name: str, account: str) -> tuple[str, bool]:
     """What somebody is, in words, and whether only those may ask who were appointed."""
     role = book.role(account, name)
     if not account:
         return "without a role" if role is None else role.value, False
-    told = "without a role" if role is None else f"{role.value} with {_cap(book.capped(name, account=account))}"
+    told = "without a role" if role is None else f"{role.value} with {_cap(book.analyst_cap(name, account=account))}"
     return told, book.standing(account).listed
 
 
@@ -151,10 +151,10 @@ def _contradiction(path: Path, place: str, declared: Loss | None, cap: Loss | No
 def _amounts(loss: Loss) -> dict[str, str]:
     """The amounts above 0 as one writes them: as decimals where these are exact."""
     amounts = {name: Fraction(amount) for name, amount in write_loss(loss).items()}
-    return {name: _written(amount) for name, amount in amounts.items() if amount}
+    return {name: _format_amount(amount) for name, amount in amounts.items() if amount}
 
 
-def _written(amount: Fraction) -> str:
+def _format_amount(amount: Fraction) -> str:
     short = f"{float(amount):g}"
     return short if Fraction(short) == amount else str(amount)
 

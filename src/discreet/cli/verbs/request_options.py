@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.hint_text import Hint
 from discreet.presentation.documents.result_documents import write_amount
-from discreet.requests.argument_kinds import Kind, covered, write_argument
+from discreet.requests.argument_kinds import Kind, check_kinds, write_argument
 from discreet.requests.domain_arguments import EXAMPLES
 from discreet.requests.request import Argument, Request, arguments
 
@@ -125,7 +125,7 @@ def _domain(name: str, path: Path) -> Any:
 
 
 _NOT_OFFERED = OptionForm(type=None)
-_FORMS: Mapping[Kind, OptionForm] = covered(
+_FORMS: Mapping[Kind, OptionForm] = check_kinds(
     {
         Kind.SQL: OptionForm(positional=True),
         Kind.NAME: OptionForm(positional=True),
@@ -145,7 +145,7 @@ _FORMS: Mapping[Kind, OptionForm] = covered(
 """How the command line takes each kind of argument."""
 
 
-def offered(request: type[Request[Any]]) -> Iterator[tuple[Argument, OptionForm]]:
+def offered_arguments(request: type[Request[Any]]) -> Iterator[tuple[Argument, OptionForm]]:
     """Yields the arguments of a request that the command line has, each with its form.
 
     Raises:
@@ -163,7 +163,7 @@ def option_names(request: type[Request[Any]]) -> dict[str, str]:
     """Returns for the name of each option of a request the argument to which it belongs."""
     return {
         name: argument.name
-        for argument, form in offered(request)
+        for argument, form in offered_arguments(request)
         for name in ([part.name for part in form.parts] or [argument.name])
     }
 
@@ -178,18 +178,18 @@ def options(
         positional: arguments that stand without the name of an option, beside required names and queries.
         optional: arguments that the command line does not require.
     """
-    for argument, form in offered(request):
+    for argument, form in offered_arguments(request):
         if form.parts:
             yield from _parts(argument, form)
         else:
-            required = (argument.required or argument.name in positional) and argument.name not in optional
+            required = (argument.is_required or argument.name in positional) and argument.name not in optional
             placed = argument.name in positional or (required and form.positional and not argument.arg.choices)
             yield _option(argument, form, required=required, placed=placed)
 
 
 def _option(argument: Argument, form: OptionForm, *, required: bool, placed: bool) -> Parameter:
     arg, listed = argument.arg, argument.arg.many or form.repeated
-    described: dict[str, Any] = {"help": Hint(arg.help).spelled(COMMAND_LINE)}
+    described: dict[str, Any] = {"help": Hint(arg.help).spell_for(COMMAND_LINE)}
     if form.type is Path:
         described["dir_okay"] = False
     if placed:
@@ -219,7 +219,7 @@ def _parameter(name: str, kind: Any, info: Any, default: Any) -> Parameter:
 
 def _default(argument: Argument) -> Any:
     """The default of a request as somebody would write it."""
-    default = None if argument.required else argument.default
+    default = None if argument.is_required else argument.default
     if isinstance(default, Fraction):
         return write_amount(default)
     if isinstance(default, tuple):
@@ -234,7 +234,7 @@ def read_options(request: type[Request[Any]], values: Mapping[str, Any]) -> dict
         InvalidParameter: if a value cannot be read.
     """
     found: dict[str, Any] = {}
-    for argument, form in offered(request):
+    for argument, form in offered_arguments(request):
         if form.parts:
             value = form.read(argument.name, {part.name: values.get(part.name) for part in form.parts})
         else:

@@ -87,7 +87,7 @@ def perform(call: Call, kind: type[Request[R]], stage: str = "Working", **others
     request = call.request(kind, **others)
     with (
         stages(stage),
-        _keyed(call.caller, charges=VERBS[kind.verb].charges) as caller,
+        _provide_key(call.caller, charges=VERBS[kind.verb].charges) as caller,
         Curator.from_config(call.config, opening=False) as curator,
     ):
         found: R = curator.perform(_with_whole_limits(curator, request, call), caller)
@@ -106,7 +106,7 @@ def _with_whole_limits(curator: Curator, request: Any, call: Call) -> Any:
 
 
 @contextmanager
-def _keyed(caller: Caller, *, charges: bool) -> Iterator[Caller]:
+def _provide_key(caller: Caller, *, charges: bool) -> Iterator[Caller]:
     """Yields a caller with a key, or one that nobody has: whoever stops the question is told how it goes on."""
     if not charges:
         yield caller
@@ -155,21 +155,21 @@ def command(
         only: those that are not, beside the function's own, if it has few.
     """
 
-    def decorated(run: Callable[..., None]) -> Callable[..., None]:
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
         own = {name: each for name, each in signature(run, eval_str=True).parameters.items() if name != "call"}
         derived = [each for request in requests for each in options(request, positional=positional, optional=optional)]
         made = {each.name: each for each in reversed(derived)} | own | _common(VERBS[requests[0].verb])
         order = dict.fromkeys((*positional, *(each.name for each in derived), *own, *made))
         wanted = [name for name in order if name not in without and (only is None or name in {*only, *own})]
 
-        def typed(**values: Any) -> None:
+        def run_with_values(**values: Any) -> None:
             chosen = form(as_json=values.get("json", False), as_csv=values.get("csv", False))
             run(Call(values, chosen), **{name: values[name] for name in own})
 
-        typed.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
-        return with_options(typed, [made[name] for name in wanted], like=run)
+        run_with_values.arguments = {k: v for request in requests for k, v in option_names(request).items()}  # type: ignore[attr-defined]
+        return with_options(run_with_values, [made[name] for name in wanted], like=run)
 
-    return decorated
+    return decorate
 
 
 def _common(verb: Verb) -> dict[str, Parameter]:

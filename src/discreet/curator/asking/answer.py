@@ -19,7 +19,7 @@ from discreet.exact import float_above, float_below
 from discreet.lazy import Module, load, pa
 from discreet.ledger import Remaining
 from discreet.measurement.aggregates import aggregation
-from discreet.measurement.profile.coverage import Coverage, completed, coverage
+from discreet.measurement.profile.coverage import Coverage, complete_rows, coverage
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import TOTAL, Released, notes
 from discreet.measurement.program.program import Program
@@ -27,7 +27,7 @@ from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.columns import Columns
 from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime
-from discreet.plan.post.steps import measured, noisy_columns
+from discreet.plan.post.steps import find_measured_columns, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import stage
@@ -101,7 +101,7 @@ class Answer(Displayed):
         program, more = result.released.program, frozenset[str]()
         rows: Sequence[dict[str, Cell]] = result.released.rows(confidence)
         if profile is not None:
-            rows, more = completed(result.released, profile, confidence, rows)
+            rows, more = complete_rows(result.released, profile, confidence, rows)
         unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
         own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
         return cls(
@@ -114,7 +114,7 @@ class Answer(Displayed):
             notes=(*own, *result.released.notes, *([COMPLETED] if more else [])),
             confidence=confidence,
             private=result.private,
-            released=result.released.unsalted,
+            released=result.released.without_salt,
             whole=whole(program) | more,
             coverage=None if profile is None else coverage(program, profile, confidence),
             totals=tuple(result.released.totals(confidence)),
@@ -204,7 +204,9 @@ class Answer(Displayed):
         Returns:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
         """
-        return render.chart(answers.spec(self._printed, remarks={n: str(c) for n, c in (self.coverage or {}).items()}))
+        return render.chart(
+            answers.spec(self._printed_rows, remarks={n: str(c) for n, c in (self.coverage or {}).items()})
+        )
 
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"
@@ -212,7 +214,7 @@ class Answer(Displayed):
         warning = [] if self.private else [element("strong", "Not private: the noise was seeded, for tests.")]
         return element(
             "div",
-            answers.table(self._printed, caption=caption),
+            answers.table(self._printed_rows, caption=caption),
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self._about}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
@@ -226,7 +228,7 @@ class Answer(Displayed):
         return Display(
             title=" ".join(filter(None, [seeded, "" if self.records else "No group was large enough to be shown."])),
             columns=heads,
-            rows=[[answers.cell(record, name) for name in names] for record in self._printed],
+            rows=[[answers.cell(record, name) for name in names] for record in self._printed_rows],
             numbers=[head for head, name in zip(heads, names, strict=True) if name in numbers],
             facts={
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
@@ -238,7 +240,7 @@ class Answer(Displayed):
         )
 
     @property
-    def _printed(self) -> list[dict[str, Any]]:
+    def _printed_rows(self) -> list[dict[str, Any]]:
         """The rows with totals told from groups of NULL."""
         totals = self.totals or (frozenset[str](),) * len(self.records)
         return [record | dict.fromkeys(left, TOTAL) for record, left in zip(self.records, totals, strict=True)]
@@ -272,7 +274,10 @@ def _alike(values: Any) -> Any:
 
 def columns(question: Question) -> tuple[str, ...]:
     """Returns the names that the rows of an answer will have, whether or not there are any."""
-    noisy, times = noisy_columns(question), {name for name, kind in measured(question).items() if kind.is_time}
+    noisy, times = (
+        noisy_columns(question),
+        {name for name, kind in find_measured_columns(question).items() if kind.is_time},
+    )
     return tuple(name for output in question.outputs for name in _names(output, noisy, times))
 
 
@@ -356,19 +361,19 @@ class Adjusted(Released):
                 continue
             cells = [cell for cell in found[aggregate.name] if isinstance(cell, Noisy)]
             if self._fit is not None and aggregation(aggregate.kind).adds_up(2):
-                cells = _fitted(cells, self._fit)
+                cells = _fit_cells(cells, self._fit)
             if self._nonnegative and total.positive:
-                cells = [_held(cell) for cell in cells]
+                cells = [_clip_cell(cell) for cell in cells]
             found[aggregate.name] = cells
         return Columns(found, len(rows))
 
 
-def _held(cell: Noisy) -> Noisy:
+def _clip_cell(cell: Noisy) -> Noisy:
     value = None if cell.value is None else max(cell.value, 0)
     return Noisy(value, max(cell.low, 0), max(cell.high, 0))
 
 
-def _fitted(cells: Sequence[Noisy], fit: Floats) -> list[Noisy]:
+def _fit_cells(cells: Sequence[Noisy], fit: Floats) -> list[Noisy]:
     values = fit @ np.array([float(cell.value or 0) for cell in cells])
     found = []
     for cell, value in zip(cells, values.tolist(), strict=True):

@@ -17,7 +17,7 @@ from functools import cached_property
 from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
-from discreet.curator.asking.performer import Performer, settled, stage_name
+from discreet.curator.asking.performer import Performer, settle_program, stage_name
 from discreet.curator.asking.planner import Planner, RequestedLimits
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import Terms
@@ -120,10 +120,10 @@ class BatchAsker:
         """An answer to each question; those that the charge paid for say what it was, and for how many."""
         batch, results = bought.result
         layout, found, cost = batch.layout, [], bought.cost
-        paid = [first in layout.paid for first in layout.first]
+        paid = [first in layout.paid_places for first in layout.first]
         told = f"One charge paid for {sum(paid)} answers; the cost is that of all."
         for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
-            portrait = self._replay.portrait(measurement, batch.considered)
+            portrait = self._replay.portrait(measurement, batch.considered_terms)
             new = own and cost is not None
             answer = Answer.of(result, confidence, bought.remaining, cost=cost if new else None, profile=portrait)
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
@@ -166,7 +166,9 @@ class PaidBatch:
         """Returns all results, if all of them are kept, or follow from what is."""
         if self.batch.layout.parts:
             return None
-        return self.batch, [self._kept(self.batch, place) for place in range(len(self.batch.measurements))]
+        return self.batch, [
+            self._find_stored_result(self.batch, place) for place in range(len(self.batch.measurements))
+        ]
 
     def prepare(self) -> None:
         """Does nothing: each question was priced before."""
@@ -185,32 +187,35 @@ class PaidBatch:
         layout = BatchLayout.read(json.loads(kept)["batch"])
         if layout.edition < Edition.SEARCHED:  # since then rules differ in how intervals are found
             raise InternalError("A batch was laid out by rules that nothing is measured by any more.")
-        keys = self._measured(replace(batch, layout=layout), charge)
+        keys = self._measure_batch(replace(batch, layout=layout), charge)
         outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
         return Outcome(event=NOTHING, replay_key=batch.place, payload=outcome)
 
-    def _measured(self, batch: BatchPlan, charge: Run) -> list[str]:
+    def _measure_batch(self, batch: BatchPlan, charge: Run) -> list[str]:
         """Measures a batch, and returns under which keys its releases are kept."""
         found = {key: self.performer.probe(probe, batch.of_each_probe, charge) for key, probe in batch.missing.items()}
         parts = [
-            (batch.measurements[place], self._settled(batch, place, found, charge)) for place in batch.layout.measured
+            (batch.measurements[place], self._settle_program(batch, place, found, charge))
+            for place in batch.layout.measured
         ]
-        parts += [(batch.cube(part), _merged(batch, part)) for part in batch.layout.merged]
+        parts += [(batch.cube(part), _merged_program(batch, part)) for part in batch.layout.merged]
         keys = [measurement.replay_key(one.program, one.facts) for measurement, one in parts]
         charge.plan({key: one.program.event for key, (_, one) in zip(keys, parts, strict=True)})
         for key, (measurement, one), part in zip(keys, parts, batch.layout.parts, strict=True):
-            if charge.kept(key) is None:
+            if charge.find_stored_result(key) is None:
                 new = self.performer.release(measurement, one, batch.share_of(part))
                 charge.keep(key, new.payload, event=new.event, question=canonical(measurement.plan))
         return keys
 
-    def _settled(self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: Run) -> SettledProgram:
+    def _settle_program(
+        self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], charge: Run
+    ) -> SettledProgram:
         """The program of a question of a batch, at what was found out."""
         measurement, facts = batch.measurements[place], batch.measurements[place].facts
         for probe in measurement.missing:
             facts = facts.having(probe, found[probe_key(probe)])
         if place in batch.layout.probed:
-            return settled(measurement, batch.share, facts, charge, probed=True)
+            return settle_program(measurement, batch.share, facts, charge, probed=True)
         return SettledProgram(program=batch.program(place), terms=batch.share, facts=facts, law=batch.law)
 
     # --------------------------------------------------------------------------------------------------------- reading
@@ -229,35 +234,37 @@ class PaidBatch:
         first, measurement = batch.layout.first[place], batch.measurements[place]
         for part, payload in payloads.items():
             if part == (first,):
-                return self._released(measurement, payload)
+                return self._unpack_release(measurement, payload)
             if first in part:
                 cube = batch.cube(part)
-                whole = self._released(cube, payload)
-                return _found(self.replay.part_of(measurement, cube.plan, whole.released))
+                whole = self._unpack_release(cube, payload)
+                return _require_result(self.replay.part_of(measurement, cube.plan, whole.released))
         if first not in batch.layout.derived:
-            return self._kept(batch, place)
+            return self._find_stored_result(batch, place)
         single = {part[0]: payload for part, payload in payloads.items() if len(part) == 1}
-        sources = [self._released(batch.measurements[other], payload) for other, payload in single.items()]
+        sources = [self._unpack_release(batch.measurements[other], payload) for other, payload in single.items()]
         derived = batch.follows(place, [source.released for source in sources])
         if derived is None:
             raise QueryFailed
         facts, private = measurement.facts, self.performer.private
         return MeasurementResult(released=derived, facts=facts, event=derived.event, private=private)
 
-    def _released(self, measurement: MeasurementPlan, payload: bytes | None) -> MeasurementResult:
-        return _found(None if payload is None else self.replay.unpacked(measurement, payload))
+    def _unpack_release(self, measurement: MeasurementPlan, payload: bytes | None) -> MeasurementResult:
+        return _require_result(None if payload is None else self.replay.unpack_release(measurement, payload))
 
-    def _kept(self, batch: BatchPlan, place: int) -> MeasurementResult:
-        return _found(self.replay.find(batch.measurements[place], batch.considered, batch.considered_law))
+    def _find_stored_result(self, batch: BatchPlan, place: int) -> MeasurementResult:
+        return _require_result(
+            self.replay.find(batch.measurements[place], batch.considered_terms, batch.considered_law)
+        )
 
 
-def _merged(batch: BatchPlan, part: Sequence[int]) -> SettledProgram:
+def _merged_program(batch: BatchPlan, part: Sequence[int]) -> SettledProgram:
     """Returns the program of several questions of a batch that are measured together."""
     program, facts = batch.cube_program(part), batch.cube(part).facts
     return SettledProgram(program=program, terms=batch.share_of(part), facts=facts, law=batch.law)
 
 
-def _found(result: MeasurementResult | None) -> MeasurementResult:
+def _require_result(result: MeasurementResult | None) -> MeasurementResult:
     if result is None:
         raise QueryFailed
     return result

@@ -24,14 +24,14 @@ import numpy as np
 from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import MeasurementPlan, promised, replay_key
+from discreet.curator.measurement_plan import MeasurementPlan, promised_event, replay_key
 from discreet.curator.paid_release import ChargeRequest
 from discreet.curator.replay.derivation import Derived, cube_of, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.exact import float_below
-from discreet.measurement.probes.probes import SHARE, Probe, described
+from discreet.measurement.probes.probes import SHARE, Probe, describe_counted_rows
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
@@ -79,7 +79,7 @@ class BatchLayout:
         return max(sum(map(len, self.parts)), 1)
 
     @property
-    def paid(self) -> frozenset[int]:
+    def paid_places(self) -> frozenset[int]:
         """Returns the places that the charge pays for."""
         return frozenset(self.derived).union(*self.parts)
 
@@ -119,7 +119,7 @@ class BatchPlan:
     """Questions with the budget that they share, and how it is shared.
 
     Formal guarantee: `event` is all that is released for the batch. Shares of an epsilon and a delta add up to them;
-    shares of a rho add up to one that implies them (see `shared`).
+    shares of a rho add up to one that implies them (see `share_terms`).
 
     Args:
         measurements: the questions, in order.
@@ -140,9 +140,9 @@ class BatchPlan:
         layout = BatchLayout(first=first, measured=distinct, derived=(), considered=len(distinct))
         draft = cls(measurements=tuple(measurements), terms=terms, layout=layout)
         draft = draft._having(law=draft._law())
-        usual = draft.considered, draft.considered_law
+        usual = draft.considered_terms, draft.considered_law
         left = tuple(place for place in distinct if find(measurements[place], *usual) is None)
-        return draft._having(measured=left)._merged()._derived()._probed()
+        return draft._having(measured=left)._merge_queries()._drop_derivable()._with_probes()
 
     def _having(self, **changes: Any) -> Self:
         return replace(self, layout=replace(self.layout, **changes))
@@ -150,9 +150,9 @@ class BatchPlan:
     # ----------------------------------------------------------------------------------------------------------- shares
 
     @property
-    def considered(self) -> Terms:
+    def considered_terms(self) -> Terms:
         """Returns the share of each question, if nothing were kept and nothing followed."""
-        return shared(self.terms, self.layout.considered, self.layout.law)
+        return share_terms(self.terms, self.layout.considered, self.layout.law)
 
     @property
     def considered_law(self) -> Law | None:
@@ -166,7 +166,7 @@ class BatchPlan:
 
     def share_of(self, part: Sequence[int]) -> Terms:
         """Returns the share of questions that are measured together."""
-        return shared(self.terms, Fraction(self.layout.shares, len(part)), self.layout.law)
+        return share_terms(self.terms, Fraction(self.layout.shares, len(part)), self.layout.law)
 
     @property
     def law(self) -> Law | None:
@@ -176,7 +176,7 @@ class BatchPlan:
     def cube(self, part: Sequence[int]) -> MeasurementPlan:
         """Returns the one question of which several are groupings."""
         first, *others = (self.measurements[place] for place in part)
-        schema = described(first.plan, first.schemas)
+        schema = describe_counted_rows(first.plan, first.schemas)
         question = cube_of([first.plan, *(other.plan for other in others)], schema)
         if question is None:
             raise InternalError("Questions were to be groupings of one, and are not.")
@@ -215,7 +215,7 @@ class BatchPlan:
             return None
         return "gaussian"
 
-    def _merged(self) -> Self:
+    def _merge_queries(self) -> Self:
         """With questions about the same rows as groupings of one, where no number is noisier for it.
 
         Only where each row is a unit: people's rows would be limited by other keys than a question's own.
@@ -235,7 +235,7 @@ class BatchPlan:
     def _together(self, group: tuple[int, ...]) -> Self | None:
         first = self.measurements[group[0]]
         plans = [self.measurements[place].plan for place in group]
-        if cube_of(plans, described(first.plan, first.schemas)) is None:
+        if cube_of(plans, describe_counted_rows(first.plan, first.schemas)) is None:
             return None
         left = tuple(place for place in self.layout.measured if place not in group)
         found = self._having(measured=left, merged=(*self.layout.merged, group))
@@ -249,7 +249,7 @@ class BatchPlan:
         quieter = (_is_quieter(part, usual) for part, usual in zip(program.groupings, alone, strict=True))
         return found if all(quieter) else None
 
-    def _derived(self) -> Self:
+    def _drop_derivable(self) -> Self:
         """With questions taken out one by one that follow from the others, the one with the fewest groups first."""
         usual = {place: self.program(place) for place in self.layout.measured if self._may_follow(place)}
         best = self
@@ -282,14 +282,14 @@ class BatchPlan:
             and not _is_manifold(self.measurements[other])
             and may_follow(self.measurements[place].plan, self.measurements[other].plan)
         ]
-        found = derive(usual.unsalted, [source for source in sources if source is not None])
+        found = derive(usual.without_salt, [source for source in sources if source is not None])
         return found is not None and found.is_of_single_groups and found.excess <= 1
 
     def follows(self, place: int, released: Sequence[Released]) -> Derived | None:
         """Returns the answer to a question that was to follow from the releases of the batch."""
-        return derive(self.program(place).unsalted, [one.unsalted for one in released])
+        return derive(self.program(place).without_salt, [one.without_salt for one in released])
 
-    def _probed(self) -> Self:
+    def _with_probes(self) -> Self:
         probed = tuple(place for place in self.layout.measured if self.measurements[place].missing)
         return self._having(probed=probed, probes=len(self.missing))
 
@@ -316,7 +316,7 @@ class BatchPlan:
 
     def _price(self, place: int) -> events.Event:
         if place in self.layout.probed:
-            return promised(self.measurements[place].supposed(self.share).event)
+            return promised_event(self.measurements[place].widest_program(self.share).event)
         return self.program(place).event
 
     @property
@@ -340,15 +340,15 @@ class BatchPlan:
 
 
 @lru_cache(maxsize=256)
-def shared(terms: Terms, count: int | Fraction, law: Law | None) -> Terms:
+def share_terms(terms: Terms, count: int | Fraction, law: Law | None) -> Terms:
     """Returns the terms of each of so many questions that share a budget.
 
     Without a law, epsilon and delta are divided (basic composition). Gaussian noise is rho-zCDP, and rho adds up
     (Bun, Steinke 2016, Lemma 1.7): then each gets an epsilon that its part of the largest rho of the whole implies.
 
-    >>> shared(Terms(Fraction(1), Fraction(0)), 4, None)
+    >>> share_terms(Terms(Fraction(1), Fraction(0)), 4, None)
     Terms(epsilon=Fraction(1, 4), delta=Fraction(0, 1))
-    >>> float(shared(Terms(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.47
+    >>> float(share_terms(Terms(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.47
     True
     """
     if law is None or count == 1:
@@ -400,4 +400,4 @@ def _silent(program: Program) -> Released | None:
     keys = program.reading.public_keys if program.question.keys else ((),)
     if keys is None:
         return None
-    return Released(program.unsalted, keys, np.zeros((len(keys), program.width), dtype=object))
+    return Released(program.without_salt, keys, np.zeros((len(keys), program.width), dtype=object))

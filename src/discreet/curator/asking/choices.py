@@ -160,32 +160,32 @@ def choose_epsilon(
     """
     chance = check.probability(confidence=confidence)
     imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-    schema = _imagined(bounds, limits or Limits(), Neighbours(neighbours))
+    schema = _example_schema(bounds, limits or Limits(), Neighbours(neighbours))
     questions = _questions(schema)
 
-    def told(terms: Terms) -> Choice:
+    def forecast_choice(terms: Terms) -> Choice:
         programs = [choose(q, schema, epsilon=terms.epsilon, delta=terms.delta) for q in questions]
         found = {name: error for p in programs for name, error in errors(p, confidence=chance, rows=imagined).items()}
         promise = events.Approx(terms.epsilon, terms.delta) if terms.delta else events.Pure(terms.epsilon)
         return _choice(terms, found, promise, schema.neighbours)
 
     slack = below_one(delta=delta)
-    choices = tuple(told(terms_of(candidate, slack)) for candidate in listed(candidates))
+    choices = tuple(forecast_choice(terms_of(candidate, slack)) for candidate in check_candidates(candidates))
     return Choices(choices=choices, confidence=chance, rows=imagined)
 
 
 def compare(measurement: MeasurementPlan, budgets: Sequence[Terms], *, confidence: Fraction, rows: int) -> Choices:
     """Compares budgets for one question, from its program at each of them."""
 
-    def told(terms: Terms) -> Choice:
+    def forecast_choice(terms: Terms) -> Choice:
         program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
         event = measurement.price(terms)
         return _choice(terms, found, event, program.contribution.neighbours)
 
-    return Choices(choices=tuple(map(told, budgets)), confidence=confidence, rows=rows)
+    return Choices(choices=tuple(map(forecast_choice, budgets)), confidence=confidence, rows=rows)
 
 
-def listed(candidates: Sequence[Candidate]) -> list[Candidate]:
+def check_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Returns the candidates, if there are any.
 
     Raises:
@@ -212,7 +212,9 @@ def _choice(terms: Terms, found: Mapping[str, float], event: events.Event, neigh
     return Choice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
 
 
-def _imagined(bounds: tuple[check.Number, check.Number] | None, limits: Limits, neighbours: Neighbours) -> TableSchema:
+def _example_schema(
+    bounds: tuple[check.Number, check.Number] | None, limits: Limits, neighbours: Neighbours
+) -> TableSchema:
     columns = {_UNIT: ColumnSchema(name=_UNIT, type=Type.INT)}
     if bounds is not None:
         low, high = (check.rational(bounds=end) for end in bounds)

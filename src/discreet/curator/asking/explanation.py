@@ -14,7 +14,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.curator.replay.replay import Replay
 from discreet.dataclass import dataclass
-from discreet.exact.integer_columns import column_of, rounded
+from discreet.exact.integer_columns import column_of, round_column
 from discreet.ledger import Book, Remaining
 from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices
@@ -138,10 +138,10 @@ def explanation(
     account, event = book.account(measurement.account), measurement.price(terms)
     remaining = Remaining.of(state.spent, state.budget).loss
     return Explanation(
-        program=program.unsalted,
+        program=program.without_salt,
         account=account.name,
         unit=f"{account.unit}, {account.neighbours.value}",
-        cost=prices(event, account.budget, account.neighbours).spent(account.budget),
+        cost=prices(event, account.budget, account.neighbours).spent_under(account.budget),
         remaining=remaining,
         errors=found,
         confidence=confidence,
@@ -149,7 +149,7 @@ def explanation(
         event=event,
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
-        saved=_saved(measurement, terms, program),
+        saved=_precision_gain(measurement, terms, program),
     )
 
 
@@ -183,7 +183,7 @@ def with_offers(
     )
 
 
-def _saved(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
+def _precision_gain(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
     """The least ratio of standard deviations, over all numbers, by limits alone and now."""
     if measurement.missing or not now.question.keys:
         return 1.0
@@ -197,32 +197,34 @@ def forecast(
     measurement: MeasurementPlan, terms: Terms, *, confidence: Fraction, rows: int
 ) -> tuple[Program, dict[str, float]]:
     """Returns the program of a question, and its errors: infinite where they depend on facts still to be found."""
-    program = measurement.supposed(terms) if measurement.missing else measurement.program(terms, measurement.facts)
+    program = (
+        measurement.widest_program(terms) if measurement.missing else measurement.program(terms, measurement.facts)
+    )
     found, unknown = errors(program, confidence=confidence, rows=rows), measurement.unknown
     return program, {name: math.inf if name in unknown else error for name, error in found.items()}
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
     """Tells for each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
-    answer = imagined(program, confidence=confidence, rows=rows)
+    answer = example_answer(program, confidence=confidence, rows=rows)
     return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Measured)}
 
 
-def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
+def example_answer(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
     """Returns the answer for a group of so many rows in the middle of their bounds, before noise: nobody's data."""
-    first, *others = _imagined(program, rows).rows(confidence)
+    first, *others = _example_release(program, rows).rows(confidence)
     return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
-def _imagined(program: Program, rows: int) -> Released:
+def _example_release(program: Program, rows: int) -> Released:
     """One group, with one of each question beside."""
     steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
     alone = tuple(map(_of_one_group, steps))
     question = replace(program.question, having=None, order=(), limit=None, offset=0, steps=alone)
     statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)
-    statistics += [number for draws in program.draws for number in draws.imagined(rows)]
-    beside = [_imagined(one, rows) for one in program.beside]
+    statistics += [number for draws in program.draws for number in draws.example_numbers(rows)]
+    beside = [_example_release(one, rows) for one in program.beside]
     alike = replace(program, question=question, tables=None)  # one group has the noise of the noisiest
     return Released(alike, [key], np.array([statistics], dtype=object), beside)
 
@@ -233,10 +235,12 @@ def _of_one_group(step: Step) -> Step:
         return replace(step, on=())
     if not isinstance(step, Regroup):
         return step
-    return replace(step, folds=tuple(replace(fold, argument=_taken(fold.argument)) for fold in step.folds))
+    return replace(
+        step, folds=tuple(replace(fold, argument=_unfiltered_argument(fold.argument)) for fold in step.folds)
+    )
 
 
-def _taken(argument: Expression | None) -> Expression | None:
+def _unfiltered_argument(argument: Expression | None) -> Expression | None:
     """What an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
     return argument.arguments[1] if isinstance(argument, Call) and argument.function == "if" else argument
 
@@ -245,7 +249,7 @@ def _in_the_middle(measure: Measure, rows: int) -> list[int]:
     """What meets noise of such a group."""
     exact = [_middle(statistic, rows) for statistic in measure.form.statistics]
     pairs = zip(exact, grains_of([measure]), strict=True)
-    return [int(rounded(column_of([total]), grain)[0]) for total, grain in pairs]
+    return [int(round_column(column_of([total]), grain)[0]) for total, grain in pairs]
 
 
 def _middle(statistic: Statistic, rows: int) -> int:
@@ -293,7 +297,7 @@ def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
 def caps(book: Book, account: str, analyst: str, project: str) -> dict[str, Loss]:
     """Returns what the caps leave that a question would count against, too, by whose they are."""
     found: dict[str, Loss] = {}
-    if book.capped(analyst, account=account) is not None:
+    if book.analyst_cap(analyst, account=account) is not None:
         found[f"analyst {analyst}"] = book.balance(account, analyst=analyst).remaining.loss
     if project:
         found[f"project {project}"] = book.balance(account, project=project).remaining.loss

@@ -15,7 +15,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, SettledProgram, of_each_probe, replay_key
 from discreet.curator.paid_release import ChargeRequest, Kept, Outcome, Run
 from discreet.curator.replay.replay import Replay
-from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, written
+from discreet.curator.replay.stored_releases import MeasurementResult, edition_of, pack, unpack, write_facts
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.ledger.serialization import read_header
@@ -54,7 +54,7 @@ class WantedProfile:
         both = isinstance(event, events.Composed) and event.events[:-1] == (self.program.event,)
         return event.events[-1] if both and isinstance(event, events.Composed) else event
 
-    def released(self, engine: Reader, releaser: Releaser) -> str:
+    def release_profile(self, engine: Reader, releaser: Releaser) -> str:
         """Reads, adds noise, and returns what is kept of it."""
         made, private = run(self.program, engine, releaser), releaser.bits.private
         about = {"columns": list(self.plan.columns), "by": [list(one) for one in self.plan.by]}
@@ -88,7 +88,7 @@ class Performer:
     def release(self, measurement: MeasurementPlan, settled: SettledProgram, bought: Terms) -> Outcome:
         """Reads what a program asks for, adds noise, and returns it as it is kept."""
         made = run(settled.program, self._engine, self._releaser)
-        beside = written(settled, bought)
+        beside = write_facts(settled, bought)
         return Outcome(
             event=settled.program.event,
             replay_key=measurement.replay_key(settled.program, settled.facts),
@@ -108,17 +108,17 @@ class Performer:
         key, question = replay_key(made.program, probe.tables), canonical(made.program.question)
         kept = charge.keep(key, payload, event=made.program.event, question=question)
         if kept == payload.encode():
-            return probe.found(made)
+            return probe.find_fact(made)
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=self.private)
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
-        return probe.found(first, former=(edition_of(read_header(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
+        return probe.find_fact(first, former=(edition_of(read_header(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
 
     def profile(self, wanted: WantedProfile, charge: Run) -> events.Event:
         """Keeps a profile that a charge has paid for, and returns what the charge leaves for the question itself."""
         rest = wanted.without(charge.receipt.event)
         if rest is not charge.receipt.event and not wanted.kept:
-            payload, question = wanted.released(self._engine, self._releaser), canonical(wanted.program.question)
+            payload, question = wanted.release_profile(self._engine, self._releaser), canonical(wanted.program.question)
             charge.keep(wanted.place, payload, event=wanted.program.event, question=question)
         return rest
 
@@ -172,13 +172,13 @@ class PaidQuestion:
         epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
         for probe in measurement.missing:
             facts = facts.having(probe, self.performer.probe(probe, epsilon, charge))
-        found = settled(measurement, terms, facts, charge, probed=paid > 0)
+        found = settle_program(measurement, terms, facts, charge, probed=paid > 0)
         charge.require_paid(found.program.event)
         return self.performer.release(measurement, found, terms)
 
     def read(self, kept: Kept) -> MeasurementResult | None:
         """Returns the release that is stored, with the event of all that was released for it."""
-        found = self.replay.unpacked(self.measurement, kept.payload)
+        found = self.replay.unpack_release(self.measurement, kept.payload)
         return None if found is None else replace(found, event=kept.event)
 
 
@@ -188,8 +188,10 @@ def stage_name(tables: Sequence[str], *, probing: bool) -> str:
     return f"Finding out bounds and limits, then {reading[0].lower()}{reading[1:]}" if probing else reading
 
 
-def settled(measurement: MeasurementPlan, terms: Terms, facts: Facts, charge: Run, *, probed: bool) -> SettledProgram:
+def settle_program(
+    measurement: MeasurementPlan, terms: Terms, facts: Facts, charge: Run, *, probed: bool
+) -> SettledProgram:
     """Returns the question's own program, from what probes leave if the charge was made for some."""
     if not probed:
         return SettledProgram(program=measurement.program(terms, facts), terms=terms, facts=facts)
-    return measurement.settled(terms, facts, charge.covers)
+    return measurement.settle_program(terms, facts, charge.covers)

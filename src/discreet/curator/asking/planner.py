@@ -13,7 +13,7 @@ import numpy as np
 from discreet import check
 from discreet.curator.catalog.catalog import BoundQuestion
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import MeasurementPlan, bounded, unbounded_aggregates
+from discreet.curator.measurement_plan import MeasurementPlan, add_bounds, unbounded_aggregates
 from discreet.curator.replay.replay import Replay
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.hint_text import Hint
@@ -27,7 +27,7 @@ from discreet.measurement.probes.probes import (
     Probe,
     Schemas,
     Spot,
-    described,
+    describe_counted_rows,
     read_by,
 )
 from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
@@ -119,7 +119,7 @@ class Planner:
                 "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or name limits.",
             )
         secret = self.salt(bound.account) if salt is None else salt
-        probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded(plan, schemas)]
+        probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded_columns(plan, schemas)]
         if limits == CHOOSE:
             probes += limits_probes(plan, bound.rows, schemas, secret)
         return MeasurementPlan(
@@ -142,7 +142,7 @@ class Planner:
         if not self.is_of_shown_groups(measurement, terms) or self._replay.find(measurement, terms) is not None:
             return measurement
         for plan in self._replay.same_groups(measurement, terms):
-            rows, schemas = described(plan, measurement.schemas), measurement.schemas
+            rows, schemas = describe_counted_rows(plan, measurement.schemas), measurement.schemas
             bound = BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=measurement.account)
             stored = replace(self.plan(bound, limits=measurement.limits), sql=measurement.sql)
             if self._replay.find(stored, terms) is not None:
@@ -153,7 +153,7 @@ class Planner:
     def is_of_shown_groups(self, measurement: MeasurementPlan, terms: Terms) -> bool:
         """Tells whether a question adds up groups of which only those large enough are shown."""
         several = any(adds_up_groups(one) for one in (measurement.plan, *measurement.plan.beside))
-        return several and is_of_shown_groups(measurement.planned(terms))
+        return several and is_of_shown_groups(measurement.planned_program(terms))
 
     def _is_payable(self, sql: str, *, limits: Limits | None, terms: Terms) -> bool:
         """Whether a text could be asked at these terms."""
@@ -188,9 +188,9 @@ class Planner:
             raise InvalidParameter("within", requested.within, "without an epsilon", either)
         target = Target.of(requested.within, requested.confidence, requested.max_epsilon)
         delta = Terms.of(target.max_epsilon, requested.delta, budget).delta
-        return Terms(self._solved(measurement, target, delta), delta)
+        return Terms(self._solve_epsilon(measurement, target, delta), delta)
 
-    def _solved(self, measurement: MeasurementPlan, target: Target, delta: Fraction) -> Fraction:
+    def _solve_epsilon(self, measurement: MeasurementPlan, target: Target, delta: Fraction) -> Fraction:
         check_plain(measurement.plan)
         if measurement.missing:
             raise UnsupportedQuery(
@@ -228,13 +228,13 @@ class Planner:
                 "The error of a mean depends on how many values each group has, and the groups are private.",
                 "Declare the keys, or ask with an epsilon.",
             )
-        found = {name: self._counted(measurement, kinds[name], outside) for name in needed}
+        found = {name: self._collect_counts(measurement, kinds[name], outside) for name in needed}
         for place in range(min((len(each) for each in found.values()), default=1)):
             counts = {name: each[place] for name, each in found.items()}
             if all(count > 0 for count in counts.values()):
                 yield counts
 
-    def _counted(self, measurement: MeasurementPlan, mean: Aggregate, outside: Fraction) -> list[int]:
+    def _collect_counts(self, measurement: MeasurementPlan, mean: Aggregate, outside: Fraction) -> list[int]:
         """Returns the lower ends of released counts of a mean's values in the smallest group, oldest first."""
         x = mean.argument
         count, rows = Aggregate(name="#n", kind="count_values", argument=x), Aggregate(name="#r", kind="count")
@@ -248,7 +248,7 @@ class Planner:
         return [found[sequence] for sequence in sorted(found)]
 
 
-def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
+def unbounded_columns(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
     """Returns the columns of protected tables without which an argument has no bounds, and with which all have some.
 
     None if all arguments have bounds as they are, or would lack them even then.
@@ -258,17 +258,17 @@ def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
     candidates = {
         (table.name, column): limits for table in read_by(plan, schemas) for column, limits in choosable(table).items()
     }
-    if _lacking(plan, bounded(schemas, candidates)):
+    if _lacking(plan, add_bounds(schemas, candidates)):
         return ()
     for spot in list(candidates):
         fewer = {other: limits for other, limits in candidates.items() if other != spot}
-        if not _lacking(plan, bounded(schemas, fewer)):
+        if not _lacking(plan, add_bounds(schemas, fewer)):
             candidates = fewer
     return tuple(candidates)
 
 
 def _lacking(plan: Question, schemas: Schemas) -> bool:
-    bands = plan.bands is not None and bounds(plan.bands.argument, described(plan, schemas)) is None
+    bands = plan.bands is not None and bounds(plan.bands.argument, describe_counted_rows(plan, schemas)) is None
     return bands or bool(unbounded_aggregates(plan, schemas)) or any(_lacking(one, schemas) for one in plan.beside)
 
 

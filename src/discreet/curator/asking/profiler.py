@@ -19,7 +19,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.hint_text import Hint
 from discreet.ledger import Book, Caller
-from discreet.measurement.profile.parts import ProfilePlan, chosen
+from discreet.measurement.profile.parts import ProfilePlan, choose_columns_and_keys
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Reader
 from discreet.measurement.releases.releaser import Releaser
@@ -68,7 +68,7 @@ class Profiler:
         for option, names in (("columns", columns or ()), ("by", [name for one in sets or () for name in one])):
             for name in names:
                 _check_column(option, name, schema)
-        wanted, keys = chosen(schema, columns, sets)
+        wanted, keys = choose_columns_and_keys(schema, columns, sets)
         salt = self._salt(self._catalog.account_of(table))
         return ProfilePlan(table=schema.name, schemas=self._catalog.schemas, columns=wanted, by=keys, salt=salt)
 
@@ -94,7 +94,7 @@ class Profiler:
         kept = known is not None and known.epsilon >= epsilon
         return WantedProfile(plan=plan, epsilon=epsilon, place=place, kept=kept)
 
-    def wanted(
+    def reserve_profile(
         self, measurement: MeasurementPlan, terms: Terms, profile: Number | None, coverage: Number | None
     ) -> tuple[Terms, WantedProfile]:
         """Returns what is left for a question itself, and the profile that is bought with it.
@@ -175,7 +175,7 @@ class PaidProfile:
     def execute(self, charge: Run) -> Outcome:
         """Reads and adds noise."""
         charge.require_paid(self.wanted.program.event)
-        payload = self.wanted.released(self.engine, self.releaser)
+        payload = self.wanted.release_profile(self.engine, self.releaser)
         return Outcome(event=self.wanted.program.event, replay_key=self.wanted.place, payload=payload)
 
     def read(self, kept: Kept) -> Profile | None:
@@ -190,6 +190,6 @@ def _serves(known: Profile, wanted: ProfilePlan, epsilon: Fraction) -> bool:
 
 
 def _check_column(option: str, name: str, schema: TableSchema) -> None:
-    if name not in schema.stored or name in schema.ids:
-        hint = f"Its columns are {', '.join(sorted(set(schema.stored) - schema.ids))}."
+    if name not in schema.stored_columns or name in schema.ids:
+        hint = f"Its columns are {', '.join(sorted(set(schema.stored_columns) - schema.ids))}."
         raise InvalidParameter(option, name, f"to name a column of {schema.name!r} that is no id", hint)

@@ -38,7 +38,7 @@ _GROWTH = 1 << 5
 Row = dict[str, Value]
 
 
-def rehearsed(measurement: MeasurementPlan, terms: Terms, rows: int) -> MeasurementResult:
+def rehearse_query(measurement: MeasurementPlan, terms: Terms, rows: int) -> MeasurementResult:
     """Returns what a question would release about invented people; facts that are missing are made up as well."""
     facts = measurement.facts
     for probe in measurement.missing:
@@ -52,7 +52,7 @@ def _made_up(probe: Probe) -> Fact:
     """What a probe finds out in a rehearsal."""
     if isinstance(probe, BoundsProbe):
         return probe.fallback if probe.kind.is_time else INVENTED
-    return probe.supposed
+    return probe.assumed_fact
 
 
 def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:
@@ -62,7 +62,7 @@ def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Rel
     """
     engine, releaser = Memory(), Releaser(SeededBits(_SEED))
     for schema in tables:
-        engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
+        engine.register(schema.name, generate_rows(schema, program.question, rows), _types(schema))
     copies = 1
     released = run(program, engine, releaser)
     always = int(program.contribution.gathers)  # what is not shown has a row in any case
@@ -83,26 +83,26 @@ class _Crowd:
         return self._engine.read(reading).times(self._copies)
 
 
-def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:
+def generate_rows(schema: TableSchema, question: Question, count: int) -> list[Row]:
     """Returns rows of nobody: keys and bounds as declared, a few words for texts, and values that the question names.
 
     >>> from discreet.plan.model.nodes import Aggregate
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
-    >>> invented(visits, Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=()), 2)
+    >>> generate_rows(visits, Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=()), 2)
     [{'ward': 'A'}, {'ward': 'A'}]
     """
     bits = SeededBits(_SEED)
     named = list(_literals(question))
-    values = {name: _values(column, named) for name, column in schema.stored.items() if name != schema.unit}
+    values = {name: _values(column, named) for name, column in schema.stored_columns.items() if name != schema.unit}
     rows = [{name: few[uniform_below(len(few), bits=bits)] for name, few in values.items()} for _ in range(count)]
-    if schema.unit in schema.stored:
+    if schema.unit in schema.stored_columns:
         ids = _IDS[schema.columns[schema.unit].type]
         rows = [{schema.unit: ids(place // _ROWS_OF_ONE), **row} for place, row in enumerate(rows)]
     return rows
 
 
 def _types(schema: TableSchema) -> dict[str, Type]:
-    return {name: column.type for name, column in schema.stored.items()}
+    return {name: column.type for name, column in schema.stored_columns.items()}
 
 
 def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare, key_block
-from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_schema
+from discreet.curator.catalog.public_tables import Keys, Unique, public_schema, resolve_keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.dataclass import dataclass
 from discreet.engines.base import Engine
@@ -26,7 +26,7 @@ from discreet.ledger.redeclaration import differences
 from discreet.ledger.stewardship import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.join_rows import cut_rows, with_cuts
-from discreet.plan.analysis.relation_schema import describe, owned
+from discreet.plan.analysis.relation_schema import add_source, describe
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation, expressions_in
 from discreet.plan.model.relations import PerUnit, Windowed, children, tables
@@ -144,7 +144,7 @@ class Catalog:
             columns,
             owner=whose,
             bounds=bounds or {},
-            keys=listed(keys or {}, columns, self._public, self._engine),
+            keys=resolve_keys(keys or {}, columns, self._public, self._engine),
             limits=Limits(max_groups, max_rows),
             neighbours=relation_of(neighbours, whose),
             version=version,
@@ -212,7 +212,7 @@ class Catalog:
         """Where data come from: files, or a table of a server."""
         return self._engine.origins(source) or files_of(source)
 
-    def _called(self, source: Any) -> str:
+    def _describe_source(self, source: Any) -> str:
         """A source in an error: where it is, or what it is; never what it holds."""
         return ", ".join(self._files(source)) or type(source).__name__
 
@@ -224,16 +224,18 @@ class Catalog:
         """
         origin = Origin.of(self._files(source), identity)
         for table, (public, files) in self._published.items():
-            if public is source or origin.found(files.fields):
+            if public is source or origin.is_origin_of(files.fields):
                 hint = "Anybody may know what is public; leave one of the two out."
-                raise InvalidParameter("source", self._called(source), f"not to be the public table {table!r}", hint)
+                raise InvalidParameter(
+                    "source", self._describe_source(source), f"not to be the public table {table!r}", hint
+                )
         require_one_budget(self._book.origins(), name, account, origin)
         again = name in self._sources and self._sources[name][0] is source
         for table, (known, _) in self._sources.items():
             if known is source and self._accounts[table] != account and not (identity or again):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
                 condition = f"not to be the data of table {table!r}, which have a budget"
-                raise InvalidParameter("source", self._called(source), condition, hint)
+                raise InvalidParameter("source", self._describe_source(source), condition, hint)
         return origin
 
     def _origin_that_is_public(self, source: Any) -> Origin:
@@ -244,10 +246,12 @@ class Catalog:
         """
         origin = Origin.of(self._files(source), None)
         held = [table for table, (known, _) in self._sources.items() if known is source]
-        held += [table for table, told in self._book.origins().items() if origin.found(told)]
+        held += [table for table, told in self._book.origins().items() if origin.is_origin_of(told)]
         if held:
             hint = "Write what may be published into a file of its own."
-            raise InvalidParameter("source", self._called(source), f"not to be the protected table {held[0]!r}", hint)
+            raise InvalidParameter(
+                "source", self._describe_source(source), f"not to be the protected table {held[0]!r}", hint
+            )
         return origin
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
@@ -345,7 +349,7 @@ class Catalog:
             if parameters is not None:
                 hint = "Put the values into the plan, e.g. with table(...).where(condition, parameters=...)."
                 raise InvalidParameter("parameters", type(parameters).__name__, "to accompany a text", hint)
-            return self._owned(question)
+            return self._add_owned_rows(question)
         try:
             return parse(question, self.schemas, parameters, self._today)
         except UnknownTable as unknown:
@@ -398,7 +402,7 @@ class Catalog:
             reason = "The questions inside this one are about the people of different accounts."
             raise UnsupportedQuery(reason, "Ask them one by one.")
 
-    def _owned(self, question: Question) -> Question:
+    def _add_owned_rows(self, question: Question) -> Question:
         """A plan with the rows that it and the questions beside it are about.
 
         Raises:
@@ -413,8 +417,8 @@ class Catalog:
             raise UnsupportedQuery("A question beside another one stands alone.", "Ask them one by one.")
         for block in question.beside:
             self.schema(block.table)
-        blocks = tuple(owned(block, self.schemas) for block in question.beside)
-        return owned(replace(question, beside=blocks), self.schemas)
+        blocks = tuple(add_source(block, self.schemas) for block in question.beside)
+        return add_source(replace(question, beside=blocks), self.schemas)
 
     def _supposing(self, question: str, parameters: Parameters, refused: UnsupportedQuery) -> Question:
         """The plan of a question that lacks nothing but bounds, which may be chosen privately.

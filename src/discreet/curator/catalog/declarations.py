@@ -56,7 +56,7 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
             control characters: names are printed.
     """
     columns = engine.schema_of(source)
-    missing = [] if types else [name for name in untyped(source) if name not in columns]
+    missing = [] if types else [name for name in untyped_columns(source) if name not in columns]
     if missing:
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
         hint = (
@@ -72,10 +72,10 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
     return declared
 
 
-def untyped(source: Any) -> tuple[str, ...]:
+def untyped_columns(source: Any) -> tuple[str, ...]:
     """Returns the columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
 
-    >>> untyped([{"ward": "A", "age": 40}])
+    >>> untyped_columns([{"ward": "A", "age": 40}])
     ('ward', 'age')
     """
     if isinstance(source, Sequence) and source and isinstance(source[0], Mapping):
@@ -111,7 +111,7 @@ def declare(
     for option, names in (("bounds", bounds), ("keys", keys), ("domain", facts)):
         for column in by_column(option, names):
             if column not in columns:
-                raise InvalidParameter(option, column, f"to name a column of {name!r}", _known(columns))
+                raise InvalidParameter(option, column, f"to name a column of {name!r}", _columns_hint(columns))
     whose = owner_of(name, unit, columns, {}) if owner is None else owner
     described = {
         column: ColumnSchema(
@@ -161,7 +161,7 @@ _EXAMPLES = {
 }
 
 
-def _known(columns: Mapping[str, Type]) -> str:
+def _columns_hint(columns: Mapping[str, Type]) -> str:
     return f"Its columns are {', '.join(sorted(columns))}."
 
 
@@ -244,8 +244,8 @@ def key_block(schema: TableSchema, digest: str) -> bytes:
     Raises:
         KeyError: if no column has these keys.
     """
-    for column in schema.stored.values():
-        if column.keys is not None and _written(Same(column.keys)).digest == digest:
+    for column in schema.stored_columns.values():
+        if column.keys is not None and _write_keys(Same(column.keys)).digest == digest:
             return _keys_text(column.keys).encode()
     raise KeyError(digest)
 
@@ -253,7 +253,7 @@ def key_block(schema: TableSchema, digest: str) -> bytes:
 @lru_cache(maxsize=64)
 def _declaration(same: Same[TableSchema]) -> str:
     schema = same.value
-    columns = [schema.stored[name] for name in sorted(schema.stored)]
+    columns = [schema.stored_columns[name] for name in sorted(schema.stored_columns)]
     rest: dict[str, Any] = {
         "limits": [schema.limits.groups, schema.limits.rows],
         "name": schema.name,
@@ -262,7 +262,7 @@ def _declaration(same: Same[TableSchema]) -> str:
     files = {column.name: str(column.files) for column in columns if column.files is not None}
     if files:  # other declarations are written as they always were
         rest["files"] = files
-    lists = {column.name: _written(Same(column.keys)) for column in columns if column.keys is not None}
+    lists = {column.name: _write_keys(Same(column.keys)) for column in columns if column.keys is not None}
     frame = len(_put_together(columns, {}, rest)) - len("null") * len(lists)
     if frame + sum(listed.length for listed in lists.values()) <= LONGEST_TEXT:
         return _put_together(columns, {name: listed.text for name, listed in lists.items()}, rest)
@@ -300,7 +300,7 @@ class _WrittenKeys(NamedTuple):
 
 
 @lru_cache(maxsize=64)  # tables that differ in found bounds alone have the same keys
-def _written(keys: Same[tuple[Value, ...]]) -> _WrittenKeys:
+def _write_keys(keys: Same[tuple[Value, ...]]) -> _WrittenKeys:
     text = _keys_text(keys.value)
     kept = text if len(text) <= LONGEST_TEXT else ""
     return _WrittenKeys(kept, len(text), len(keys.value), sha256(text.encode()).hexdigest())

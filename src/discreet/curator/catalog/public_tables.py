@@ -12,7 +12,7 @@ from typing import Any
 from discreet.curator.catalog.declarations import by_column
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted, whole_key
+from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shift_decimals, whole_key
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Value
 from discreet.plan.model.readings import Reading, Split, Statistic
@@ -67,7 +67,7 @@ def public_schema(
     apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
     for one in apart:
         _check_unique(name, one, columns, engine)
-    repeated = {} if engine is None else {**_repeated(name, columns, engine), **dict.fromkeys(apart, 1)}
+    repeated = {} if engine is None else {**_count_repeats(name, columns, engine), **dict.fromkeys(apart, 1)}
     return TableSchema(name=name, columns=described, public=True, lookup=looks_up, repeated=repeated, unique=apart)
 
 
@@ -114,7 +114,7 @@ def _combinations(
     return [(row[:-1], row[-1]) for row in rows]
 
 
-def _repeated(table: str, columns: Mapping[str, Type], engine: Engine) -> dict[tuple[str, ...], int]:
+def _count_repeats(table: str, columns: Mapping[str, Type], engine: Engine) -> dict[tuple[str, ...], int]:
     """How many rows there are now, and how many agree in each column at most: so often a join may repeat a row.
 
     NULL agrees with nothing. Texts agree here as ids do, which is more often, and doubles tell no rows apart. What
@@ -192,7 +192,7 @@ def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> 
         return None
     value = Column(column, kind)
     for decimals in range(MOST_DECIMALS + 1):
-        again = call("equal", from_whole(shifted(value, decimals), 10.0**decimals), value)
+        again = call("equal", from_whole(shift_decimals(value, decimals), 10.0**decimals), value)
         others = call("and", call("not", call("is_null", value)), call("not", call("coalesce", again, FALSE)))
         try:
             found = engine.read_public(Reading(table=table, where=others, statistics=(Statistic(kind="rows"),)))
@@ -216,7 +216,7 @@ def without_null(table: str, columns: Mapping[str, Type], engine: Engine | None)
     return frozenset(name for name, count in zip(columns, counts, strict=True) if not count)
 
 
-def listed(
+def resolve_keys(
     keys: Keys, columns: Mapping[str, Type], public: Mapping[str, TableSchema], engine: Engine
 ) -> dict[str, Sequence[Value]]:
     """Returns declared keys, with every reference to a public table replaced by the values that are there now.
@@ -231,12 +231,14 @@ def listed(
         InvalidParameter: if a reference names no public column, one of another type, or too many values.
     """
     return {
-        column: _referred(column, given, columns.get(column), public, engine) if isinstance(given, str) else given
+        column: _resolve_reference(column, given, columns.get(column), public, engine)
+        if isinstance(given, str)
+        else given
         for column, given in by_column("keys", keys).items()
     }
 
 
-def _referred(
+def _resolve_reference(
     column: str, reference: str, kind: Type | None, public: Mapping[str, TableSchema], engine: Engine
 ) -> list[Value]:
     option = f"keys[{column!r}]"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
-from discreet.plan.analysis.relation_schema import called, part_link, unit_column
+from discreet.plan.analysis.relation_schema import name_units, part_link, unit_column
 from discreet.plan.model.nodes import UNIT
 from discreet.plan.model.schema import ColumnSchema, Reach, TableSchema
 from discreet.plan.model.types import Type
@@ -137,7 +137,7 @@ def _on_a_way(name: str, unit: str, columns: Mapping[str, Type], known: Schemas)
     _check_further(unit, target, further, known)
     if reach.key == target.unit:  # the key is the id itself: nothing has to be looked up
         return Owner(unit=reach.column, target=target)
-    return Owner(unit=UNIT, reach=reach, column=unit_column(target), people=called(target), target=target)
+    return Owner(unit=UNIT, reach=reach, column=unit_column(target), people=name_units(target), target=target)
 
 
 def _steps(unit: str) -> Iterator[tuple[str, Reach]]:
@@ -150,7 +150,7 @@ def _steps(unit: str) -> Iterator[tuple[str, Reach]]:
 
 def _end(name: str, reach: Reach, unit: str, known: Schemas) -> TableSchema:
     """The table that a step leads to."""
-    if reach.table == name or name in _passed(reach.table, known):
+    if reach.table == name or name in _tables_on_path(reach.table, known):
         raise InvalidParameter("unit", unit, "not to lead back to its own table", _HINT)
     target = known.get(reach.table)
     if target is None:
@@ -158,13 +158,13 @@ def _end(name: str, reach: Reach, unit: str, known: Schemas) -> TableSchema:
     if target.unit is None:
         hint = f"Each row of {reach.table!r} is a person of its own; give it a column of ids as unit."
         raise InvalidParameter("unit", unit, "to lead to a table with ids", hint)
-    if reach.key not in target.stored:
-        hint = f"The columns of {reach.table!r} are {', '.join(sorted(target.stored))}."
+    if reach.key not in target.stored_columns:
+        hint = f"The columns of {reach.table!r} are {', '.join(sorted(target.stored_columns))}."
         raise InvalidParameter("unit", unit, f"to lead to a column of {reach.table!r}", hint)
     return target
 
 
-def _passed(table: str, known: Schemas) -> Iterator[str]:
+def _tables_on_path(table: str, known: Schemas) -> Iterator[str]:
     """The tables that a way goes on to."""
     schema = known.get(table)
     while schema is not None and schema.reach is not None:

@@ -159,7 +159,7 @@ def enrol(
         if not (book_decides and book.role(analyst.account, analyst.name)):
             _appoint(book, analyst)
     for project in config.projects:
-        present = book.allotted(project.name, account=project.account)
+        present = book.project_cap(project.name, account=project.account)
         if present != project.cap and not (book_decides and present):  # every allotment is an entry
             book.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
@@ -230,7 +230,7 @@ def naming(place: str, *, account: str = "") -> Iterator[None]:
 
 def _appoint(book: Book, analyst: Analyst) -> None:
     """Only what is new: every appointment is an entry."""
-    account, cap = analyst.account, book.capped(analyst.name, account=analyst.account)
+    account, cap = analyst.account, book.analyst_cap(analyst.name, account=analyst.account)
     if book.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
         book.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 

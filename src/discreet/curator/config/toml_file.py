@@ -172,11 +172,11 @@ def _former_anchor(ledger: str, folder: Path) -> str:
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
-    fields = _required(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
+    fields = _require_fields(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
     unit = fields.pop("unit")
     return Table(
         name=name,
-        source=_located(fields.pop("source"), folder),
+        source=_locate_source(fields.pop("source"), folder),
         account=fields.pop("account", ""),
         unit=None if unit == EACH_ROW else unit,
         files=fields.pop("files", None),
@@ -184,7 +184,7 @@ def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
     )
 
 
-def _located(source: str, folder: Path | None) -> Path | str:
+def _locate_source(source: str, folder: Path | None) -> Path | str:
     """A file in a folder, or the name or the address of a table, which stays as it is."""
     return source if folder is None or "://" in source else folder / source
 
@@ -206,16 +206,16 @@ def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
 
 
 def _public(name: str, given: Mapping[str, Any], folder: Path | None) -> PublicTable:
-    fields = _required(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
+    fields = _require_fields(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
     return PublicTable(
         name=name,
-        source=_located(fields["source"], folder),
+        source=_locate_source(fields["source"], folder),
         types=fields.get("types"),
         unique=fields.get("unique", ()),
     )
 
 
-def _required(place: str, fields: dict[str, Any], *keys: str) -> dict[str, Any]:
+def _require_fields(place: str, fields: dict[str, Any], *keys: str) -> dict[str, Any]:
     for key in keys:
         if key not in fields:
             raise InvalidParameter(f"{place}.{key}", None, "to be given", _REQUIRED[key])
@@ -341,7 +341,7 @@ def _list(place: str, value: Any) -> list[Any]:
 def _files(place: str, value: Any) -> dict[str, Any]:
     """What is told of the files of a folder."""
     readers: dict[str, Read] = {**dict.fromkeys(("suffix", "person", "column"), _text), "shape": _list, "bounds": _list}
-    return _required(place, _fields(place, value, readers), "suffix", "shape")
+    return _require_fields(place, _fields(place, value, readers), "suffix", "shape")
 
 
 def _count(place: str, value: Any) -> int:

@@ -32,7 +32,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
 from discreet.measurement.aggregates import aggregation
-from discreet.measurement.intervals.estimators import Estimator, Ratio, summed
+from discreet.measurement.intervals.estimators import Estimator, Ratio, sum_over_groups
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
@@ -74,7 +74,7 @@ class Source:
 
     def variance(self) -> Fraction:
         """Returns the variance of the aggregate's noise in the group of the question that is made of most."""
-        noise, estimator = self._joined(max([1, *(len(places) for places in self.parts)]))
+        noise, estimator = self._combine_groups(max([1, *(len(places) for places in self.parts)]))
         return estimator.variance(noise)
 
     def cells(self, outside: Fraction) -> list[Noisy]:
@@ -86,7 +86,7 @@ class Source:
             return Noisy(0, 0, 0)
         nothing = np.zeros((1, self._width), dtype=object)
         noisy = [self.released.noisy[[place], : self._width] for place in places] or [nothing]
-        noise, estimator = self._joined(len(noisy))
+        noise, estimator = self._combine_groups(len(noisy))
         (cell,) = estimator.cells(noise, np.concatenate(noisy, axis=1), outside)
         if not isinstance(cell, Noisy):
             raise InternalError("What is drawn was to be added up.")
@@ -96,11 +96,11 @@ class Source:
     def _width(self) -> int:
         return len(self.released.program.noise.scales)
 
-    def _joined(self, count: int) -> tuple[Noise, Estimator]:
+    def _combine_groups(self, count: int) -> tuple[Noise, Estimator]:
         """The noise of so many groups side by side, and the estimator that adds them up."""
         noise = self.released.program.noise
         shifts = [place * self._width for place in range(count)]
-        return noise.repeated(count), summed(self.estimator, shifts)
+        return noise.repeat_for_groups(count), sum_over_groups(self.estimator, shifts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,11 @@ class Quotient:
         ends = [Fraction(end) for end in (top.low, top.high)]
         counts = [Fraction(max(end, 1)) for end in (bottom.low, bottom.high)]  # a mean has one value at least
         quotients = [end / count for end in ends for count in counts]
-        low, high = (self._held(end) for end in (min(quotients), max(quotients)))
-        value = self._held(Fraction(top.value or 0) / max(Fraction(bottom.value or 1), Fraction(1)))
+        low, high = (self._clamp_mean(end) for end in (min(quotients), max(quotients)))
+        value = self._clamp_mean(Fraction(top.value or 0) / max(Fraction(bottom.value or 1), Fraction(1)))
         return Noisy(float(min(max(value, low), high)), float_below(low), float_above(high))
 
-    def _held(self, mean: Fraction) -> Fraction:
+    def _clamp_mean(self, mean: Fraction) -> Fraction:
         return min(max(mean, self.low), self.high)
 
 
@@ -146,15 +146,15 @@ class Derived(Released):
         super().__init__(program, keys, np.empty((len(keys), 0), dtype=object))
         self.sources = sources
 
-    def _finished(self, outside: Fraction) -> dict[str, list[Noisy]]:
+    def _estimate_cells(self, outside: Fraction) -> dict[str, list[Noisy]]:
         return {name: source.cells(outside) for name, source in self.sources.items()}
 
     @property
-    def drawn(self) -> None:
+    def own_statistics(self) -> None:
         """None, because the noise is that of other releases, and several groups may share it."""
 
     @property
-    def unsalted(self) -> Released:
+    def without_salt(self) -> Released:
         """The answer itself: it was made of programs without secrets."""
         return self
 
@@ -195,7 +195,7 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
         wanted: the program that would answer it otherwise.
         releases: the ones to look at, the best first.
     """
-    grouped = [(release, found) for release in releases if (found := _grouped(wanted, release)) is not None]
+    grouped = [(release, found) for release in releases if (found := _match_groups(wanted, release)) is not None]
     for keys in dict.fromkeys(keys for _, (keys, _) in grouped):
         alike = [(release, parts) for release, (others, parts) in grouped if others == keys]
         sources = {aggregate.name: _source(aggregate, wanted, alike) for aggregate in wanted.question.aggregates}
@@ -208,7 +208,7 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
 def may_follow(wanted: Question, given: Question) -> bool:
     """Tells whether the groups of a question may be unions of another's, by the two alone, before any is rebuilt."""
     try:
-        _assigned(wanted, given, ())
+        _assign_groups(wanted, given, ())
     except _OutsideTheKeys:
         return False
     return True
@@ -258,7 +258,7 @@ def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> I
                 yield Source(release, release.program.estimators[given.name], parts)
 
 
-def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
+def _match_groups(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
     """The groups of a question as unions of released ones; None if they are not."""
     given = release.program
     if given.groupings or wanted.groupings:
@@ -266,7 +266,7 @@ def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts
     if given.selection is not None or given.contribution.neighbours is not wanted.contribution.neighbours:
         return None
     try:
-        assigned = _assigned(wanted.question, given.question, release.keys)
+        assigned = _assign_groups(wanted.question, given.question, release.keys)
     except _OutsideTheKeys:
         return None
     keys = wanted.reading.public_keys
@@ -291,7 +291,7 @@ def _alike(wanted: Program, release: Released, parts: Parts) -> bool:
     return alone and complete and given.limits.rows == asked.limits.rows
 
 
-def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
+def _assign_groups(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
     """For each group of a question the places of the released groups in it; none if its WHERE leaves all of them out.
 
     Raises:
@@ -359,7 +359,7 @@ def place_in(asked: Question, several: Question, schema: TableSchema) -> PlaceIn
     if asked.where != several.where or asked.sets or asked.beside or asked.rest or asked.bands:
         return None
     keys = [key.expression for key in asked.keys]
-    names = {own.name: _named(own, several) for own in asked.aggregates}
+    names = {own.name: _matching_name(own, several) for own in asked.aggregates}
     known = {own: name for own, name in names.items() if name is not None}
     if not known or len(known) < len(names):
         return None
@@ -367,14 +367,14 @@ def place_in(asked: Question, several: Question, schema: TableSchema) -> PlaceIn
         grouped = [several.keys[key].expression for key in one]
         left = [key.expression for number, key in enumerate(several.keys) if number not in one]
         alike = len(grouped) == len(keys) and all(
-            there in (here, completed(here, schema)) for here, there in zip(keys, grouped, strict=True)
+            there in (here, complete_key(here, schema)) for here, there in zip(keys, grouped, strict=True)
         )
         if alike and all(map(_is_complete, left)):
-            return PlaceInCube(place, known, _gathered(keys, grouped))
+            return PlaceInCube(place, known, _extra_values(keys, grouped))
     return None
 
 
-def _gathered(keys: Sequence[Expression], grouped: Sequence[Expression]) -> tuple[tuple[int, Value], ...]:
+def _extra_values(keys: Sequence[Expression], grouped: Sequence[Expression]) -> tuple[tuple[int, Value], ...]:
     rests = [None if here == there else rest_of(there) for here, there in zip(keys, grouped, strict=True)]
     return tuple((number, rest.value) for number, rest in enumerate(rests) if rest is not None)
 
@@ -384,12 +384,12 @@ def _is_complete(key: Expression) -> bool:
     return key.type is Type.BOOL or rest_of(key) is not None
 
 
-def completed(key: Expression, schema: TableSchema) -> Expression | None:
+def complete_key(key: Expression, schema: TableSchema) -> Expression | None:
     """Returns a key of which every row has a public value: one more, if none that is declared; None if there is none.
 
     >>> from discreet.plan.model.schema import ColumnSchema
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
-    >>> rest_of(completed(Column("ward", Type.TEXT), visits)).value
+    >>> rest_of(complete_key(Column("ward", Type.TEXT), visits)).value
     'elsewhere'
     """
     if _is_complete(key):
@@ -411,7 +411,7 @@ _LABELS: dict[Type, Callable[[], Iterator[Value]]] = {
 """What may stand for all that is not declared: the first that is."""
 
 
-def _named(own: Aggregate, several: Question) -> str | None:
+def _matching_name(own: Aggregate, several: Question) -> str | None:
     alike = (other.name for other in several.aggregates if replace(other, name=own.name) == own)
     return next(alike, None)
 
@@ -435,16 +435,16 @@ class CubePart(Released):
         super().__init__(program, [keys[i] for i in shown], whole.noisy[places])
         self._whole, self._names, self._places = whole, found.names, places
 
-    def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
-        cells = self._whole._finished(outside)
+    def _estimate_cells(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
+        cells = self._whole._estimate_cells(outside)
         return {own: [cells[name][place] for place in self._places] for own, name in self._names.items()}
 
     @property
-    def drawn(self) -> None:
+    def own_statistics(self) -> None:
         """None, because groups share their noise."""
 
     @property
-    def unsalted(self) -> Released:
+    def without_salt(self) -> Released:
         """The answer itself: its program has no secrets."""
         return self
 
@@ -463,7 +463,7 @@ def part_program(asked: Question, whole: Program, found: PlaceInCube) -> Program
     """Returns the program of one grouping of several, as that of a question by itself."""
     part = whole.groupings[found.place]
     estimators = {own: part.estimators[name] for own, name in found.names.items()}
-    return replace(part, question=asked, estimators=estimators, event=whole.event).unsalted
+    return replace(part, question=asked, estimators=estimators, event=whole.event).without_salt
 
 
 def cube_of(questions: Sequence[Question], schema: TableSchema) -> Question | None:
@@ -473,7 +473,7 @@ def cube_of(questions: Sequence[Question], schema: TableSchema) -> Question | No
     """
     first, *others = questions
     plain = list(dict.fromkeys(key.expression for one in questions for key in one.keys))
-    complete = [completed(key, schema) for key in plain]
+    complete = [complete_key(key, schema) for key in plain]
     named = tuple(NamedKey(f"key {place}", key) for place, key in enumerate(complete) if key is not None)
     sets = [tuple(plain.index(key.expression) for key in one.keys) for one in questions]
     ordered = all(list(one) == sorted(set(one)) for one in sets)

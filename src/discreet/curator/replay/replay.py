@@ -37,7 +37,7 @@ from discreet.curator.replay.stored_releases import (
     header_of,
     law_of,
     open_body,
-    rebuilt,
+    rebuild_program,
     serves,
     unpack,
     was_bought_for,
@@ -47,7 +47,7 @@ from discreet.exact import root_above
 from discreet.ledger import Book, StoredHeader
 from discreet.ledger.serialization import at_most, read_header
 from discreet.ledger.store.base import AnswerPlace
-from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, described
+from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, describe_counted_rows
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
@@ -86,11 +86,11 @@ class Replay:
         if same is not None or measurement.missing:
             return same
         wanted = measurement.program(terms, measurement.facts, law)
-        related = self._related(measurement, wanted)
+        related = self._read_related_headers(measurement, wanted)
         part = self._part(measurement, wanted, related)
         if part is not None:
             return part
-        derived = self._derived(measurement, wanted, related, as_precise=True)
+        derived = self._derive_answer(measurement, wanted, related, as_precise=True)
         if derived is None or derived.excess > 1:
             return None
         return MeasurementResult(released=derived, facts=measurement.facts, event=derived.event, private=self._private)
@@ -102,7 +102,9 @@ class Replay:
         if measurement.missing:
             return None
         wanted = measurement.program(terms, measurement.facts)
-        derived = self._derived(measurement, wanted, self._related(measurement, wanted), as_precise=False)
+        derived = self._derive_answer(
+            measurement, wanted, self._read_related_headers(measurement, wanted), as_precise=False
+        )
         if derived is None or not derived.excess:
             return None
         largest = terms.epsilon / root_above(derived.excess)
@@ -124,22 +126,22 @@ class Replay:
             if measurement.missing:
                 return None
             raise
-        for kept in self._book.related(measurement.replay_key(program, facts), most=MOST_SAME):
+        for kept in self._book.read_headers(measurement.replay_key(program, facts), most=MOST_SAME):
             fields = self._fields(kept)
             found = self._program(measurement, fields)
             if found is None:
                 continue
             wanted = measurement.program(terms, facts, law, edition=found.edition)
             if serves(found.program, wanted) or was_bought_for(fields, terms):
-                result = found.opened(self._book.opened(kept.place).payload, private=self._private)
+                result = found.open_release(self._book.read_answer(kept.place).payload, private=self._private)
                 if kept.event:  # also what was released on the way to it
                     result = replace(result, event=events.from_json(kept.event))
                 return result
         return None
 
-    def _related(self, measurement: MeasurementPlan, wanted: Program) -> tuple[StoredHeader, ...]:
+    def _read_related_headers(self, measurement: MeasurementPlan, wanted: Program) -> tuple[StoredHeader, ...]:
         """Returns the headers of what was released about the same rows, the newest first."""
-        return self._book.related(area(wanted, measurement.tables(measurement.facts)))
+        return self._book.read_headers(area(wanted, measurement.tables(measurement.facts)))
 
     def _fields(self, kept: StoredHeader) -> Mapping[str, Any]:
         """Returns the header of a stored release; one that was stored without any is opened once."""
@@ -147,7 +149,7 @@ class Replay:
             return _header_fields(kept.header)
         found = _FORMER.get(kept.place)
         if found is None:
-            found = header_of(self._book.opened(kept.place).payload)
+            found = header_of(self._book.read_answer(kept.place).payload)
             while len(_FORMER) >= _MOST_FORMER:
                 _FORMER.pop(next(iter(_FORMER)), None)
             _FORMER[kept.place] = found
@@ -162,7 +164,7 @@ class Replay:
         if measurement.missing or plan.beside or plan.rest or plan.bands:
             return
         wanted = measurement.program(terms, measurement.facts)
-        for kept in reversed(self._related(measurement, wanted)):
+        for kept in reversed(self._read_related_headers(measurement, wanted)):
             other = recall(kept.question, plan)
             wider = None if other is None else _with_numbers_of(plan, other)
             if wider is not None:
@@ -181,11 +183,11 @@ class Replay:
             if whole is None or not stands_alone(whole):
                 continue
             if serves(part_program(measurement.plan, whole, place), wanted):
-                return self.part_of(measurement, several, open_body(self._book.opened(kept.place).payload, whole))
+                return self.part_of(measurement, several, open_body(self._book.read_answer(kept.place).payload, whole))
         return None
 
     def _place(self, measurement: MeasurementPlan, several: Question) -> PlaceInCube | None:
-        return place_in(measurement.plan, several, described(measurement.plan, measurement.schemas))
+        return place_in(measurement.plan, several, describe_counted_rows(measurement.plan, measurement.schemas))
 
     def part_of(self, measurement: MeasurementPlan, several: Question, whole: Released) -> MeasurementResult | None:
         """Returns one grouping of several that were fitted to each other as the answer to a question.
@@ -200,7 +202,7 @@ class Replay:
             released=part, facts=measurement.facts, event=whole.program.event, private=self._private
         )
 
-    def _derived(
+    def _derive_answer(
         self, measurement: MeasurementPlan, wanted: Program, related: Sequence[StoredHeader], *, as_precise: bool
     ) -> Derived | None:
         """Returns the answer as it follows from releases about the same rows.
@@ -227,8 +229,8 @@ class Replay:
                 continue
             program = self._program_of_other(measurement, other, fields)
             if program is not None:
-                found.append(open_body(self._book.opened(kept.place).payload, program).unsalted)
-        return derive(wanted.unsalted, found) if found else None
+                found.append(open_body(self._book.read_answer(kept.place).payload, program).without_salt)
+        return derive(wanted.without_salt, found) if found else None
 
     def _program_of_other(
         self, measurement: MeasurementPlan, other: Question, fields: Mapping[str, Any]
@@ -251,24 +253,24 @@ class Replay:
         for probe in probes:
             place = replay_key(probe.program(Fraction(1)), probe.tables)
             if place not in self._facts:
-                found = next(self._found(place, probe), None)
+                found = next(self._find_facts(place, probe), None)
                 if found is None:
                     continue
                 self._facts[place] = found
             facts = facts.having(probe, self._facts[place])
         return facts
 
-    def _found(self, place: str, probe: Probe) -> Iterator[Fact]:
-        for stored in self._book.stored(place):
+    def _find_facts(self, place: str, probe: Probe) -> Iterator[Fact]:
+        for stored in self._book.read_answers(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
             former = (edition_of(read_header(stored.payload)) or Edition.ONE_GRID) < Edition.UNCUT
-            found = None if released is None else probe.found(released, former=former)
+            found = None if released is None else probe.find_fact(released, former=former)
             if found is not None:
                 yield found
 
     def profile(self, plan: ProfilePlan, place: str) -> Profile | None:
         """Returns the most precise profile that is kept, of the same rows and in this version of the data."""
-        found = (self.unpacked_profile(stored.payload, plan) for stored in self._book.stored(place))
+        found = (self.unpacked_profile(stored.payload, plan) for stored in self._book.read_answers(place))
         return max((one for one in found if one is not None), key=lambda one: one.epsilon, default=None)
 
     def unpacked_profile(self, payload: bytes, plan: ProfilePlan) -> Profile | None:
@@ -285,22 +287,22 @@ class Replay:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
         of_table = profile_key(measurement.schemas[measurement.plan.table])
         for place in (measurement.profile_place(terms), of_table):
-            if self._book.stored(place):  # rarely: most questions plan no profile
+            if self._book.read_answers(place):  # rarely: most questions plan no profile
                 plan = measurement.table_profile if place is of_table else measurement.own_profile
                 return None if plan is None else self.profile(plan, place)
         return None
 
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
-        for stored in self._book.stored(measurement.replay_key(program, measurement.facts)):
-            found = self.unpacked(measurement, stored.payload)
+        for stored in self._book.read_answers(measurement.replay_key(program, measurement.facts)):
+            found = self.unpack_release(measurement, stored.payload)
             if found is not None:
                 yield stored.sequence, found.released
 
-    def unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
+    def unpack_release(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
         """Returns a stored release, by the facts that are written beside it."""
         found = self._program(measurement, read_header(payload))
-        return None if found is None else found.opened(payload, private=self._private)
+        return None if found is None else found.open_release(payload, private=self._private)
 
     def _program(self, measurement: MeasurementPlan, fields: Mapping[str, Any]) -> _StoredProgram | None:
         """Returns what a release was made by, from its header; None if its body may not be given."""
@@ -308,7 +310,9 @@ class Replay:
         if edition is None:
             return None
         facts = facts_of(fields)
-        program = rebuilt(fields, measurement.rebuild(facts, law_of(fields), edition=edition), private=self._private)
+        program = rebuild_program(
+            fields, measurement.rebuild(facts, law_of(fields), edition=edition), private=self._private
+        )
         return None if program is None else _StoredProgram(program, facts, edition)
 
 
@@ -319,7 +323,7 @@ class _StoredProgram(NamedTuple):
     facts: Facts
     edition: Edition
 
-    def opened(self, payload: bytes, *, private: bool) -> MeasurementResult:
+    def open_release(self, payload: bytes, *, private: bool) -> MeasurementResult:
         """Returns the release with its keys and numbers."""
         released = open_body(payload, self.program)
         return MeasurementResult(

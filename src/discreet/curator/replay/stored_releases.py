@@ -88,7 +88,7 @@ def _written_column(values: Sequence[Any]) -> Written:
     kinds = set(map(type, values))
     if kinds == {int} and len(values) >= _LONG:
         return _written_numbers(np.array(values, dtype=np.int64))
-    return [_written(value) for value in values] if {dt.date, dt.datetime} & kinds else values
+    return [_write_value(value) for value in values] if {dt.date, dt.datetime} & kinds else values
 
 
 def _written_numbers(column: Integers) -> Written:
@@ -113,11 +113,11 @@ def edition_of(fields: Mapping[str, Any]) -> Edition | None:
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
     """Reads the release that `pack` wrote, if its program can be rebuilt from its header."""
-    program = rebuilt(read_header(payload), rebuild, private=private)
+    program = rebuild_program(read_header(payload), rebuild, private=private)
     return None if program is None else open_body(payload, program)
 
 
-def rebuilt(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Program | None:
+def rebuild_program(fields: Mapping[str, Any], rebuild: Rebuild, *, private: bool) -> Program | None:
     """Returns the program of a release from its header, by the rules that `edition_of` tells.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
@@ -182,7 +182,7 @@ def _shows(given: Program, asked: Program) -> bool:
     return given.selection.half_kept <= asked.selection.half_kept
 
 
-def _written(value: Any) -> Any:
+def _write_value(value: Any) -> Any:
     if isinstance(value, dt.datetime):
         return {"timestamp": value.isoformat()}
     if isinstance(value, dt.date):
@@ -197,7 +197,7 @@ def _read(value: Any) -> Any:
     return dt.date.fromisoformat(text) if kind == "date" else dt.datetime.fromisoformat(text)
 
 
-def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
+def write_facts(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
     """Writes the facts of a program, the law it is held to, and what was paid with its probes, as JSON fields."""
     if not settled.facts.known:
         return {} if settled.law is None else {"law": settled.law}
@@ -208,7 +208,7 @@ def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
 
 
 def facts_of(fields: Mapping[str, Any]) -> Facts:
-    """Reads the facts that `written` wrote."""
+    """Reads the facts that `write_facts` wrote."""
     rows = fields.get("chosen", [])
     return Facts(
         known={(table, what): _read_fact(fact) for table, what, fact, _ in rows},

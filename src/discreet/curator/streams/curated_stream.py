@@ -49,19 +49,19 @@ class LedgerWitness:
     def _place(self, period: int) -> str:
         return f"stream:{self.receipt.hash}:{period}"
 
-    def seen(self, stream: str) -> int:  # noqa: ARG002 - the charge names the stream
+    def count_periods(self, stream: str) -> int:  # noqa: ARG002 - the charge names the stream
         """Returns how many periods were released.
 
         It cannot be lost without its charge, which is in the same ledger: before the first release it is 0, and a
         state that has a first period is one whose release nobody has seen.
         """
         last = 1
-        while self.book.stored(self._place(last)):
+        while self.book.read_answers(self._place(last)):
             last *= 2
         low, high = last // 2, last  # the last known to be there, and one known not to be
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.book.stored(self._place(middle)) else (low, middle)
+            low, high = (middle, high) if self.book.read_answers(self._place(middle)) else (low, middle)
         return low
 
     def testify(self, stream: str, periods: int, entry: Entry | None) -> None:  # noqa: ARG002 - see above
@@ -77,21 +77,21 @@ class LedgerWitness:
         if kept != payload.encode():
             raise StreamError(f"Period {periods} was released by another process", "Open the stream again.")
 
-    def released(self) -> list[list[list[int]]]:
+    def read_releases(self) -> list[list[list[int]]]:
         """Returns what was released in each period."""
-        count = self.seen("")
-        return [json.loads(self.book.stored(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
+        count = self.count_periods("")
+        return [json.loads(self.book.read_answers(self._place(t))[0].payload)["noisy"] for t in range(1, count + 1)]
 
 
 class LooseState:
     """The state of a stream whose ledger dies with the process: nothing but the ledger keeps it."""
 
     def __init__(self, witness: LedgerWitness) -> None:
-        self._witness, self._count = witness, witness.seen("")
+        self._witness, self._count = witness, witness.count_periods("")
         if self._count:
             raise StreamError("The stream is open already", "Go on with the object that has it.")
 
-    def taken(self) -> list[Entry]:
+    def take_periods(self) -> list[Entry]:
         """Returns nothing: a new process has a new ledger."""
         return []
 
@@ -141,7 +141,7 @@ class UnitMemory:
 class StateKeeper(Protocol):
     """What keeps a period with those who were counted in it."""
 
-    def taken(self) -> list[Entry]:
+    def take_periods(self) -> list[Entry]:
         """Returns the periods that were kept before, once."""
 
     def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]], **beside: Any) -> None:
@@ -164,14 +164,14 @@ class RememberingKeeper:
         self._kept, self._memory, self._remembers = kept, memory, remembers
         self.pending: list[str] = []
 
-    def taken(self) -> list[Entry]:
+    def take_periods(self) -> list[Entry]:
         """Returns the periods that were kept before; the memory is as it was after them.
 
         Raises:
             StreamError: if somebody was counted and not remembered, as by earlier versions of this library, which took
                 ids to tell periods that they do not tell.
         """
-        periods = self._kept.taken()
+        periods = self._kept.take_periods()
         for entry in periods:
             units = entry.get("units", ())
             if self._remembers and not units and ("units" not in entry or any(entry["values"])):
@@ -230,7 +230,7 @@ class CuratedStream:
         except BaseException:
             kept.close()
             raise
-        self._shown = self._sums.decoded(witness.released())
+        self._shown = self._sums.decode_estimates(witness.read_releases())
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------------------------------------------- public facts
@@ -402,7 +402,7 @@ class _Period:
     def execute(self) -> tuple[list[int], list[Value]]:
         """Returns the numbers of the period and the units in them."""
         stream = self.stream
-        return stream._plan.counted(stream._engine.read(self.reading), stream._memory.may_count)
+        return stream._plan.count_period(stream._engine.read(self.reading), stream._memory.may_count)
 
     def keep(self, values: tuple[list[int], list[Value]]) -> Any:
         """Adds noise; state and ledger keep it, in this order, before it is returned."""

@@ -16,7 +16,7 @@ from discreet.curator.catalog.catalog import BoundQuestion
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.dataclass import dataclass
-from discreet.engines.row_choice import normalised
+from discreet.engines.row_choice import normalize_id
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import root_above
 from discreet.hint_text import Hint
@@ -260,13 +260,13 @@ class StreamPlan:
         where = inside if reading.where is None else call("and", reading.where, inside)
         if not self.remembers or reading.bounding is None:
             return replace(reading, where=where)
-        known = _declared(reading)
+        known = _public_key_conditions(reading)
         unit = Column(reading.bounding.unit, self.bound.rows.columns[reading.bounding.unit].type)
         where = reduce(lambda one, other: call("and", one, other), (where, *known))
         return replace(reading, where=where, keys=(unit, *reading.keys), public_keys=None)
 
     @opens
-    def counted(self, sealed: ExactGroups, may_count: Callable[[Value], bool]) -> tuple[list[int], list[Value]]:
+    def count_period(self, sealed: ExactGroups, may_count: Callable[[Value], bool]) -> tuple[list[int], list[Value]]:
         """Returns the numbers of a period, one for each line, and the units that are in them.
 
         Rows were bounded for each unit, however its id is written, and are read by how it is written. Of several
@@ -285,7 +285,7 @@ class StreamPlan:
         }
         spelled: dict[Value, Value] = {}
         for written in sorted({written for written, _ in shown}, key=str):
-            spelled.setdefault(normalised(written), written)
+            spelled.setdefault(normalize_id(written), written)
         units = {written: unit for unit, written in spelled.items() if may_count(unit)}
         for (written, line), value in shown.items():
             totals[line] += value if written in units else 0
@@ -322,7 +322,7 @@ def tells_period(bound: BoundQuestion, key: Key) -> bool:
     return follows_from_id(key.expression, bound.rows)
 
 
-def _declared(reading: Reading) -> list[Expression]:
+def _public_key_conditions(reading: Reading) -> list[Expression]:
     """Conditions that keep the rows whose keys are public, so that nobody's limits are used up by others."""
     if reading.public_keys is None:
         return []

@@ -14,7 +14,7 @@ from discreet import check
 from discreet.curator.asking.planner import Planner
 from discreet.curator.catalog.catalog import BoundQuestion, Catalog
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.paid_release import ChargeRequest, charged
+from discreet.curator.paid_release import ChargeRequest, charge_request
 from discreet.curator.streams.curated_stream import CuratedStream, LedgerWitness, LooseState
 from discreet.curator.streams.stream_plan import (
     Calendar,
@@ -131,7 +131,7 @@ class Streams:
         plan = self._plan(
             bound,
             every,
-            self._begun(called, analyst, path) if start is None else start,
+            self._find_start(called, analyst, path) if start is None else start,
             law="laplace" if isinstance(budget, PureDP) else "gaussian",
             horizon=horizon,
             window=window,
@@ -140,7 +140,7 @@ class Streams:
         )
         make = _maker(plan, budget, chance, self._releaser)
         restart = json.dumps(told | {"name": called, "start": str(plan.calendar.start)})
-        told |= {"name": called, **_calibrated(plan, make(None))}
+        told |= {"name": called, **_calibration(plan, make(None))}
         request = ChargeRequest(
             accounts=(bound.account,),
             event=make(None).event,
@@ -152,25 +152,27 @@ class Streams:
         )
         self._forget_closed()
         caller = Caller(analyst=analyst, project=project, key=request.replay_key)
-        with charged(self._book, request, caller, again=lambda receipt: self._again(request, receipt)) as receipt:
+        with charge_request(
+            self._book, request, caller, again=lambda receipt: self._again(request, receipt)
+        ) as receipt:
             if receipt.hash not in self._open:
                 make = _maker(plan, _as_charged(budget, receipt.event), chance, self._releaser)
                 if make(None).event != receipt.event:
                     raise StreamError(_OTHER_NOISE, _SAME_VERSION)
                 witness = LedgerWitness(self._book, receipt, request.question)
-                opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
+                opened = self._resume_stream(plan, witness, path, make=make, told=told, confidence=chance)
                 self._open[receipt.hash] = opened
             return self._open[receipt.hash]
 
-    def opened(self, question: str | None, **how: Any) -> CuratedStream:
+    def open_or_resume(self, question: str | None, **how: Any) -> CuratedStream:
         """Returns the stream of a question, see `open`, or without one that of a name, as it was started."""
         if question is not None:
             return self.open(question, **how)
         if not {"name"} <= set(how) <= {"name", "analyst", "confidence", "state"}:
             raise InvalidParameter("question", None, "to be given", "Pass a SELECT, or the name of a stream alone.")
-        return self.named(**how)
+        return self.resume_by_name(**how)
 
-    def named(
+    def resume_by_name(
         self, name: str, *, analyst: str = OWNER, confidence: check.Number = CONFIDENCE, state: str | None = None
     ) -> CuratedStream:
         """Returns a stream that was started under a name, opened again as it was started.
@@ -181,7 +183,7 @@ class Streams:
         path = self._path(named(name=name), analyst) if state is None else Path(state)
         if path is None:
             raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
-        told = self._started(name, analyst) or parameters_in(path)
+        told = self._read_start_settings(name, analyst) or parameters_in(path)
         if (told["name"], told["analyst"]) != (name, analyst):
             raise StreamError(f"The file is not the state of {name!r} of {analyst!r}", "Name the file of that stream.")
         limits = None if told["limits"] is None else Limits(*told["limits"])
@@ -217,9 +219,9 @@ class Streams:
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"
 
-    def _begun(self, called: str, analyst: str, path: Path | None) -> Start | None:
+    def _find_start(self, called: str, analyst: str, path: Path | None) -> Start | None:
         """Where a stream that was started before begins, as its charge says; earlier versions wrote its state alone."""
-        told = self._started(called, analyst)
+        told = self._read_start_settings(called, analyst)
         if not told and path is not None:
             with suppress(StreamError):
                 told = parameters_in(path)
@@ -227,7 +229,7 @@ class Streams:
             return None
         return int(told["start"]) if isinstance(told["every"], int) else str(told["start"])
 
-    def _started(self, called: str, analyst: str) -> dict[str, Any]:
+    def _read_start_settings(self, called: str, analyst: str) -> dict[str, Any]:
         """What a stream was started with, as its charge says; nothing if there is none, or it does not say."""
         return dict(json.loads(self._book.restart(analyst, _key(called)) or "{}"))
 
@@ -277,7 +279,7 @@ class Streams:
             raise StreamError(_OTHER_NOISE, _SAME_VERSION)
         return reopened
 
-    def _resumed(
+    def _resume_stream(
         self,
         plan: StreamPlan,
         witness: LedgerWitness,
@@ -358,7 +360,7 @@ def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
     return {"epsilon": str(budget.epsilon)} | delta
 
 
-def _calibrated(plan: StreamPlan, sums: Stream) -> dict[str, Any]:
+def _calibration(plan: StreamPlan, sums: Stream) -> dict[str, Any]:
     """What noise was made for: a stream goes on only if all of it is still the same."""
     return {
         "start": str(plan.calendar.start),

@@ -21,7 +21,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
-from discreet.sql.examples import quoted
+from discreet.sql.examples import quote_name
 from discreet.sql.scope import lookup
 from discreet.sql.training_rows import RowColumn, TrainingRows
 from discreet.synthetic import Bins, Calendar, Domain, Keys, UnknownKeys
@@ -125,11 +125,11 @@ def whole_domain(columns: Iterable[DomainColumn], given: Any, forbidden: Iterabl
 
 
 def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, cut: Cut) -> DomainColumn:
-    domain = given if given is not None else _declared(column, rows, cut)
+    domain = given if given is not None else _domain_from_schema(column, rows, cut)
     if isinstance(domain, Keys):
-        return _keyed(column, domain)
+        return _make_key_column(column, domain)
     if isinstance(domain, Calendar):
-        return _dated(column, domain)
+        return _make_date_column(column, domain)
     if isinstance(domain, UnknownKeys | FoundKeys) and column.column.type is Type.TEXT:
         return DomainColumn(name=column.name, domain=domain, part=PlainText(column.column))
     if not isinstance(domain, Bins) or not column.column.type.is_number:
@@ -138,7 +138,7 @@ def _column(column: RowColumn, rows: TrainingRows, given: ColumnDomain | None, c
     return DomainColumn(name=column.name, domain=domain, part=number)
 
 
-def _declared(column: RowColumn, rows: TrainingRows, cut: Cut) -> ColumnDomain:
+def _domain_from_schema(column: RowColumn, rows: TrainingRows, cut: Cut) -> ColumnDomain:
     """The domain that declarations give a column."""
     public, kind = column.schema, column.column.type
     keys = tuple(key for key in public.keys or () if key is not None)
@@ -179,7 +179,7 @@ def _pieces(bounds: Bounds) -> Calendar:
     return Calendar("year", years=(first, last))
 
 
-def _keyed(column: RowColumn, domain: Keys) -> DomainColumn:
+def _make_key_column(column: RowColumn, domain: Keys) -> DomainColumn:
     kind, plain = column.column.type, _PLAIN.get(column.column.type, ())
     if not all(isinstance(key, plain) and isinstance(key, bool) is (kind is Type.BOOL) for key in domain.keys):
         _misfit(column, domain)
@@ -187,7 +187,7 @@ def _keyed(column: RowColumn, domain: Keys) -> DomainColumn:
     return DomainColumn(name=column.name, domain=domain, part=part)
 
 
-def _dated(column: RowColumn, domain: Calendar) -> DomainColumn:
+def _make_date_column(column: RowColumn, domain: Calendar) -> DomainColumn:
     """A day, clipped to the declared years; a moment counts as its day."""
     kind = column.column.type
     if not kind.is_time:
@@ -220,7 +220,7 @@ _REMEDIES = {
 
 
 def _unknown(column: RowColumn, rows: TrainingRows) -> NoReturn:
-    name, kind = quoted(column.name), column.column.type
+    name, kind = quote_name(column.name), column.column.type
     fact = "bounds" if kind.is_number or kind.is_time else "keys"
     missing = "keys or bounds" if fact == "bounds" else fact
     reason = f"{name} has no public values: it is {kind.value} without declared {missing}."

@@ -76,11 +76,11 @@ class LinkedPlan:
         """What is read of people, one row of each, and of events, each with whose they are."""
         return _reading(self.people, 1), _reading(self.events, self.linked.most)
 
-    def coded(self, people: Groups, events: Groups) -> LinkedRows:
+    def encode_rows(self, people: Groups, events: Groups) -> LinkedRows:
         """Returns the rows of both tables as codes, within the limits of each unit."""
         return linked_rows(self.linked, _columns(self.people, people), _columns(self.events, events))
 
-    def learned(self, engine: Reader, releaser: Releaser) -> LinkedModel:
+    def learn_model(self, engine: Reader, releaser: Releaser) -> LinkedModel:
         """Reads what was paid for, and returns models of it."""
         model: LinkedModel = releaser.model(self, [engine.read(reading) for reading in self.readings])
         return model
@@ -88,7 +88,7 @@ class LinkedPlan:
     def fit(self, groups: Sequence[Groups], bits: Bits) -> LinkedModel:
         """Fits the generator to what was read of people and of events."""
         people, of_events = groups
-        coded, learner = self.coded(people, of_events), LinkedGenerator(self.generator)
+        coded, learner = self.encode_rows(people, of_events), LinkedGenerator(self.generator)
         return learner.fit_coded(coded, self.linked, bits=bits, kind=FrameKind.PYARROW)
 
     # ------------------------------------------------------------------------------------------------------ identity

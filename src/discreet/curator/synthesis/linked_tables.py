@@ -141,7 +141,7 @@ class KeptTables:
         return cls(model, key, people, events)
 
     @classmethod
-    def drawn(cls, model: LinkedModel, key: str, people: int | None, bits: Bits) -> KeptTables:
+    def sample_from(cls, model: LinkedModel, key: str, people: int | None, bits: Bits) -> KeptTables:
         """Returns models with so many people, or as many as were estimated, but no more than a book keeps."""
         count = min(model.people.rows, most_people(model.domain)) if people is None else people
         first, second = model.sample(count, key=key, bits=bits)

@@ -103,7 +103,7 @@ class SynthesisPlan:
         """How many people have each row of keys and steps; where each may have several, whose they are as well.
 
         A person with several different rows keeps as many as they may have, by the keyed rule of groups. Equal rows of
-        one person are counted up to the limit, and `coded` keeps no more than it of all of them.
+        one person are counted up to the limit, and `encode_rows` keeps no more than it of all of them.
         """
         keys, most = tuple(column.key for column in self.columns), self.rows_per_unit
         unit = self.rows.schema.unit
@@ -132,7 +132,7 @@ class SynthesisPlan:
         limit = None if reading.bounding is None else replace(reading.bounding, rows=1)
         return replace(reading, keys=(key,), where=known, bounding=limit, statistics=(Statistic(kind="units"),))
 
-    def coded(self, groups: Groups, people: Mapping[str, Groups]) -> tuple[CodedRows, dict[str, Texts]]:
+    def encode_rows(self, groups: Groups, people: Mapping[str, Groups]) -> tuple[CodedRows, dict[str, Texts]]:
         """Returns all rows as fine codes of the domain, and the texts of columns whose keys are to be found.
 
         Args:
@@ -153,7 +153,7 @@ class SynthesisPlan:
             rows = rows_within_limit(owners, rows, self.rows_per_unit)
         return CodedRows(sizes | {name: found.size for name, found in texts.items()}, rows), texts
 
-    def learned(self, engine: Reader, releaser: Releaser) -> Model:
+    def learn_model(self, engine: Reader, releaser: Releaser) -> Model:
         """Reads what was paid for, and returns a model of it."""
         people = [engine.read(self.key_reading(name)) for name in self.selections]
         model: Model = releaser.model(self, [engine.read(self.reading), *people])
@@ -162,7 +162,7 @@ class SynthesisPlan:
     def fit(self, groups: Sequence[Groups], bits: Bits) -> Model:
         """Fits the generator to what was read: all rows, then the texts of columns whose keys are to be found."""
         rows, *people = groups
-        coded, texts = self.coded(rows, dict(zip(self.selections, people, strict=True)))
+        coded, texts = self.encode_rows(rows, dict(zip(self.selections, people, strict=True)))
         return self.generator.fit_coded(
             coded, self.domain, rows_per_unit=self.rows_per_unit, kind=FrameKind.PYARROW, texts=texts, bits=bits
         )
@@ -175,13 +175,13 @@ class SynthesisPlan:
         made: dict[str, Any] = {"generator": type(self.generator).__name__, "parameters": _parameters(self.generator)}
         version = VERSION if self.rows_per_unit == 1 else SEVERAL_ROWS
         made |= {"domain": json.loads(self.domain.to_json()), "version": version}
-        form = {**json.loads(canonical(self._asked)), "synthesize": made}
+        form = {**json.loads(canonical(self._reading_query)), "synthesize": made}
         return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def replay_key(self) -> str:
         """The key under which it is kept: of rows, generator, domain, declarations, versions and relation."""
-        tables = [[declaration(table), table.version] for table in read_by(self._asked, self.schemas)]
+        tables = [[declaration(table), table.version] for table in read_by(self._reading_query, self.schemas)]
         parts = [self.question, tables, self.rows.schema.neighbours.value, self.rows_per_unit]
         return f"synthesize:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
@@ -198,7 +198,7 @@ class SynthesisPlan:
         )
 
     @property
-    def _asked(self) -> Question:
+    def _reading_query(self) -> Question:
         """The reading as a question, which is never answered as one."""
         return Question(
             table=self.table,
@@ -368,17 +368,17 @@ def _check_one_table(rows: TrainingRows, schemas: Mapping[str, TableSchema]) -> 
     A person's rows of two tables multiply when they are joined, and what was kept of them would be a random piece of
     neither: people and their events need a model of both.
     """
-    names = sorted({name for name in _named(rows.relation) if not schemas[name].public})
+    names = sorted({name for name in _named_tables(rows.relation) if not schemas[name].public})
     if len(names) > 1:
         reason = f"A synthetic table is made of one protected table, and these rows are of {' and '.join(names)}."
         hint = "Synthesize each by itself, for a charge each: {count}. Their rows will not belong to each other."
         rows.source.refuse(reason, hint)
 
 
-def _named(relation: Relation) -> Iterator[str]:
+def _named_tables(relation: Relation) -> Iterator[str]:
     """The tables that a text names; not those that tell whose rows they are."""
     if isinstance(relation, Table | Reached):
         yield relation.name
         return
     for child in children(relation):
-        yield from _named(child)
+        yield from _named_tables(child)

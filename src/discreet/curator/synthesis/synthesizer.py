@@ -23,7 +23,7 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.progress import Progress, stage, telling
-from discreet.sql.examples import quoted
+from discreet.sql.examples import quote_name
 
 if TYPE_CHECKING:
     from discreet.curator.synthesis.linked_plan import LinkedPlan
@@ -129,13 +129,13 @@ class Synthesizer:
         wanted = checked_rows(rows, most_rows(len(plan.columns)))
 
         def draw(model: Any) -> KeptTable:
-            return KeptTable.drawn(model, wanted, self._releaser.bits)
+            return KeptTable.sample_from(model, wanted, self._releaser.bits)
 
         def show(bought: Bought[KeptTable]) -> SyntheticTable:
-            return self._given(plan, bought, wanted)
+            return self._build_table(plan, bought, wanted)
 
         caller = Caller(analyst=analyst, project=project, key=key)
-        return release_once(self._book, self._paid(plan, KeptTable, draw), caller, show)
+        return release_once(self._book, self._make_paid_synthesis(plan, KeptTable, draw), caller, show)
 
     @telling
     def synthesize_tables(
@@ -174,7 +174,7 @@ class Synthesizer:
         wanted = checked_rows(rows, most_people(plan.linked))
 
         def draw(model: Any) -> KeptTables:
-            return KeptTables.drawn(model, plan.key, wanted, self._releaser.bits)
+            return KeptTables.sample_from(model, plan.key, wanted, self._releaser.bits)
 
         def show(bought: Bought[KeptTables]) -> SyntheticTables:
             kept, left = bought.result, bought.remaining
@@ -195,9 +195,9 @@ class Synthesizer:
             )
 
         caller = Caller(analyst=analyst, project=project, key=key)
-        return release_once(self._book, self._paid(plan, KeptTables, draw), caller, show)
+        return release_once(self._book, self._make_paid_synthesis(plan, KeptTables, draw), caller, show)
 
-    def _paid(
+    def _make_paid_synthesis(
         self, plan: AnyPlan, keeps: type[TableKind], draw: Callable[[Any], TableKind]
     ) -> PaidSynthesis[TableKind]:
         return PaidSynthesis(plan, keeps, draw, self._book, self._engine, self._releaser)
@@ -211,9 +211,9 @@ class Synthesizer:
         """
         if events is not None:
             linked = self.plan_tables(question, events, analyst=analyst, project=project, **how)
-            return self._price(linked, self._kept(linked, KeptTables), analyst=analyst, project=project)
+            return self._price(linked, self._find_stored_table(linked, KeptTables), analyst=analyst, project=project)
         plan = self.plan(question, analyst=analyst, project=project, **how)
-        return self._price(plan, self._kept(plan, KeptTable), analyst=analyst, project=project)
+        return self._price(plan, self._find_stored_table(plan, KeptTable), analyst=analyst, project=project)
 
     def _price(self, plan: AnyPlan, kept: object | None, *, analyst: str, project: str) -> SynthesisPrice:
         account, balance = self._book.account(plan.account), self._book.balance(plan.account)
@@ -224,7 +224,7 @@ class Synthesizer:
             generator=type(plan.generator).__name__,
             domain=plan.domain,
             event=plan.event,
-            cost=prices(plan.event, balance.total, account.neighbours).spent(balance.total),
+            cost=prices(plan.event, balance.total, account.neighbours).spent_under(balance.total),
             remaining=balance.remaining.loss,
             notes=plan.notes,
             free=free,
@@ -341,17 +341,17 @@ class Synthesizer:
             return question
         schema = self._catalog.schema(question)
         hidden = schema.ids | set(schema.parts)
-        names = [name for name, column in schema.stored.items() if name not in hidden and not column.link]
+        names = [name for name, column in schema.stored_columns.items() if name not in hidden and not column.link]
         if not names:
             raise InvalidParameter("question", question, "to have columns beside ids", "There is nothing to make up.")
-        columns = ", ".join(quoted(name) for name in names)
-        return f"SELECT {columns} FROM {quoted(schema.name)}"  # noqa: S608 - read by our own parser, names quoted
+        columns = ", ".join(quote_name(name) for name in names)
+        return f"SELECT {columns} FROM {quote_name(schema.name)}"  # noqa: S608 - read by our own parser, names quoted
 
-    def _given(self, plan: SynthesisPlan, bought: Bought[KeptTable], rows: int | None) -> SyntheticTable:
+    def _build_table(self, plan: SynthesisPlan, bought: Bought[KeptTable], rows: int | None) -> SyntheticTable:
         """What is kept, with as many rows as are wanted, and what this call is about."""
         kept, remaining = bought.result, bought.remaining
         if rows is not None and rows != kept.rows:
-            kept = KeptTable.drawn(kept.model, rows, self._releaser.bits)
+            kept = KeptTable.sample_from(kept.model, rows, self._releaser.bits)
         return SyntheticTable(
             table=pa.table(dict(kept.columns)),
             model=kept.model,
@@ -364,7 +364,7 @@ class Synthesizer:
             name=plan.table,
         )
 
-    def _kept(self, plan: AnyPlan, keeps: type[TableKind]) -> TableKind | None:
+    def _find_stored_table(self, plan: AnyPlan, keeps: type[TableKind]) -> TableKind | None:
         """Returns the newest stored table of the same kind."""
         return newest(self._book, plan, keeps, private=self._releaser.bits.private)
 
@@ -410,7 +410,7 @@ class PaidSynthesis(Generic[TableKind]):
         """Reads and fits; the charge may be one of another version, if it pays for what this one releases."""
         plan = self.plan
         charge.require_paid(plan.event)
-        model = plan.learned(self.engine, self.releaser)
+        model = plan.learn_model(self.engine, self.releaser)
         if model.event != plan.event or model.private is not self.releaser.bits.private:
             raise InternalError("A generator released something else than it planned.")
         return Outcome(event=plan.event, replay_key=plan.replay_key, payload=self.draw(model).to_json())
@@ -422,7 +422,7 @@ class PaidSynthesis(Generic[TableKind]):
 
 def newest(book: Book, plan: AnyPlan, keeps: type[TableKind], *, private: bool) -> TableKind | None:
     """Returns the newest stored table of the same kind."""
-    found = (_table(keeps, stored.payload, private=private) for stored in reversed(book.stored(plan.replay_key)))
+    found = (_table(keeps, stored.payload, private=private) for stored in reversed(book.read_answers(plan.replay_key)))
     return next((kept for kept in found if kept is not None), None)
 
 

@@ -158,7 +158,7 @@ class KeptTable:
         return cls(model, columns)
 
     @classmethod
-    def drawn(cls, model: Model, rows: int | None, bits: Bits) -> KeptTable:
+    def sample_from(cls, model: Model, rows: int | None, bits: Bits) -> KeptTable:
         """Returns a model with so many rows, or as many as were estimated, but no more than a book keeps."""
         count = min(model.rows, most_rows(len(model.domain.columns))) if rows is None else rows
         columns = model.domain.decode(model.sample_codes(count, bits=bits), bits=bits)
@@ -203,7 +203,7 @@ def checked_rows(rows: int | None, most: int) -> int | None:
 
 def plain_values(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Returns columns as plain data for JSON."""
-    return {name: [_written(value) for value in column] for name, column in columns.items()}
+    return {name: [_write_value(value) for value in column] for name, column in columns.items()}
 
 
 def read_values(domains: Mapping[str, Any], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -215,7 +215,7 @@ def _are_days(domain: Any) -> bool:
     return isinstance(domain.labels[0], dt.date)
 
 
-def _written(value: Any) -> Any:
+def _write_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 

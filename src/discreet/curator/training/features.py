@@ -28,7 +28,7 @@ from discreet.plan.expressions.functions.date_functions import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds, Files
 from discreet.plan.model.types import Type
-from discreet.sql.examples import clipped, quoted
+from discreet.sql.examples import clip_expression, quote_name
 from discreet.sql.training_rows import RowColumn, RowSource
 
 Floats = NDArray[np.float64]
@@ -77,9 +77,9 @@ class Number:
     def key(self) -> Expression:
         """The value clipped, then rounded: always a whole number between the ends, and NULL for NULL."""
         if self.value.type is Type.INT:
-            return _clipped(self.value, Literal(self.low, Type.INT), Literal(self.high, Type.INT))
+            return _clip_between(self.value, Literal(self.low, Type.INT), Literal(self.high, Type.INT))
         step = 2.0**self.exponent
-        near = _clipped(self.value, Literal(self.low * step, Type.FLOAT), Literal(self.high * step, Type.FLOAT))
+        near = _clip_between(self.value, Literal(self.low * step, Type.FLOAT), Literal(self.high * step, Type.FLOAT))
         scaled = call("multiply", near, Literal(1 / step, Type.FLOAT))
         return call("to_int", call("floor", call("add", scaled, Literal(0.5, Type.FLOAT))))
 
@@ -111,7 +111,7 @@ class OneHot:
     @property
     def key(self) -> Expression:
         """The value if it is public, else NULL."""
-        return call("if", listed(self.value, self.keys), self.value, Literal(None, self.value.type))
+        return call("if", membership_condition(self.value, self.keys), self.value, Literal(None, self.value.type))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,10 +146,10 @@ class Labels:
         return self.value
 
     @property
-    def known(self) -> Expression:
+    def known_condition(self) -> Expression:
         """Whether a row has a label that counts."""
         if self.classes is not None:
-            return listed(self.value, self.classes)
+            return membership_condition(self.value, self.classes)
         return call("not", call("is_null", self.value))
 
     @property
@@ -192,7 +192,7 @@ class Amounts:
         return self.number.key
 
     @property
-    def known(self) -> Expression:
+    def known_condition(self) -> Expression:
         """Whether a row has a number."""
         return call("not", call("is_null", self.number.value))
 
@@ -210,7 +210,7 @@ class Amounts:
 Target = Labels | Amounts
 
 
-def listed(value: Expression, keys: Sequence[Value]) -> Expression:
+def membership_condition(value: Expression, keys: Sequence[Value]) -> Expression:
     """Returns an expression: whether a value is one of public ones; NULL is none."""
     return call("in", value, *(Literal(key, value.type) for key in keys))
 
@@ -227,7 +227,7 @@ def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm
     Raises:
         UnsupportedQuery: if nothing public bounds it.
     """
-    value, public = _measured(column), column.schema
+    value, public = _numeric_value(column), column.schema
     if value is not None:
         declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
         if declared is not None or own is not None:
@@ -235,7 +235,7 @@ def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm
         if norm is not None:
             return _wide(column, source, value, norm)
     if not public.keys:
-        _unbounded(column, source)
+        _refuse_unbounded(column, source)
     return OneHot(name=column.name, value=column.column, keys=_plain_keys(public.keys))
 
 
@@ -245,10 +245,10 @@ def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amou
     Raises:
         UnsupportedQuery: if nothing public bounds it.
     """
-    value = _measured(column)
+    value = _numeric_value(column)
     declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
     if value is None or (declared is None and own is None):
-        _unbounded(column, source)
+        _refuse_unbounded(column, source)
     return Amounts(number=_number(column, source, value, declared or own))
 
 
@@ -258,9 +258,9 @@ def number_of(column: RowColumn, source: RowSource, limits: Bounds) -> Number:
     Raises:
         UnsupportedQuery: if it is of a type that has no numbers, or the limits leave no grid.
     """
-    value = _measured(column)
+    value = _numeric_value(column)
     if value is None:
-        _unbounded(column, source)
+        _refuse_unbounded(column, source)
     return _number(column, source, value, limits)
 
 
@@ -277,7 +277,7 @@ def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | N
         return Labels(value=value, classes=(0, 1) if classes is None else _of_type(classes, Type.INT))
     if value.type not in (Type.INT, Type.TEXT):
         reason = f"A class is a whole number, a text or a truth value, not {value.type.value}."
-        name = quoted(column.name)
+        name = quote_name(column.name)
         classes_of = f"CASE WHEN {name} > 0 THEN 1 WHEN {name} <= 0 THEN 0 END AS {name}"
         source.refuse(reason, f"Make classes of it, such as {classes_of}.", column.at)
     if classes is not None:
@@ -299,7 +299,7 @@ def _of_type(classes: Sequence[Value], kind: Type) -> tuple[Value, ...]:
     return made
 
 
-def _measured(column: RowColumn) -> Expression | None:
+def _numeric_value(column: RowColumn) -> Expression | None:
     """A column as a number; None if it has none."""
     kind = column.column.type
     if kind is Type.BOOL:
@@ -319,7 +319,7 @@ def _in_days(column: RowColumn) -> Bounds | None:
 
 def _number(column: RowColumn, source: RowSource, value: Expression, limits: Bounds | None) -> Number:
     if limits is None:
-        _unbounded(column, source)
+        _refuse_unbounded(column, source)
     exponent = 0 if value.type is Type.INT else Grid.finer_than(limits.width / FINE).exponent
     return _on_grid(column, source, value, limits, exponent)
 
@@ -337,24 +337,24 @@ def _on_grid(
     step = Fraction(2) ** exponent
     low, high = math.ceil(limits.low / step), math.floor(limits.high / step)
     if low >= high or max(abs(low), abs(high)) > _MOST_STEPS or abs(exponent) > 300:
-        reason = f"The bounds of {quoted(column.name)} leave no grid of exact numbers between them."
+        reason = f"The bounds of {quote_name(column.name)} leave no grid of exact numbers between them."
         source.refuse(reason, "Scale it, or subtract what all values have in common.", column.at)
     return Number(name=column.name, value=value, exponent=exponent, low=low, high=high, stated=stated)
 
 
-def _clipped(value: Expression, low: Literal, high: Literal) -> Expression:
+def _clip_between(value: Expression, low: Literal, high: Literal) -> Expression:
     """Between two numbers; LEAST and GREATEST would make a bound of NULL."""
     below = call("if", call("greater_equal", value, high), high, value)
     return call("if", call("less_equal", value, low), low, below)
 
 
-def _unbounded(column: RowColumn, source: RowSource) -> NoReturn:
-    name, kind = quoted(column.name), column.column.type
+def _refuse_unbounded(column: RowColumn, source: RowSource) -> NoReturn:
+    name, kind = quote_name(column.name), column.column.type
     if kind.is_number or kind is Type.DATE:
         reason = f"{name} has no public bounds, so that one person could move the model by any amount."
         clip = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
         limits = ("DATE '2000-01-01'", "DATE '2030-12-31'") if kind is Type.DATE else ("0", "100")
-        source.refuse(reason, f"{clip}such as {clipped(name, *limits)} AS {name}.", column.at)
+        source.refuse(reason, f"{clip}such as {clip_expression(name, *limits)} AS {name}.", column.at)
     if kind is Type.TIMESTAMP:
         reason = f"{name} is a moment, and a learner takes numbers and days."
         source.refuse(reason, f"Take its hour, such as EXTRACT(HOUR FROM {name}) AS {name}.", column.at)

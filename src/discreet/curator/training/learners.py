@@ -70,7 +70,7 @@ def training(
         InvalidParameter: if the learner or its parameters are refused.
         UnsupportedQuery: if a column has nothing public to bound it by.
     """
-    learner = _copied(estimator)
+    learner = _copy_learner(estimator)
     _check_seed(learner, private)
     _check_number_of_rows(learner, rows, rows_per_unit)
     columns, aim = _split(learner, rows, target)
@@ -82,7 +82,7 @@ def training(
         features = tuple(_features(learner, columns, rows, folders))
     goal = _target(learner, aim, rows)
     known = None if pipeline else features
-    notes = [note for one in _all(learner) for note in _filled(one, known, goal, rows.schema.neighbours)]
+    notes = [note for one in _all(learner) for note in _fill_parameters(one, known, goal, rows.schema.neighbours)]
     notes += complete(pipeline, features) if pipeline else []
     return TrainingPlan(
         rows=rows,
@@ -90,7 +90,7 @@ def training(
         target=goal,
         content=write_parameters(learner),
         filled=tuple(dict.fromkeys(notes)),
-        event=_planned(learner, [name for feature in features for name in feature.names]),
+        event=_plan_event(learner, [name for feature in features for name in feature.names]),
         rows_per_unit=rows_per_unit,
         account=account,
         schemas=schemas,
@@ -99,7 +99,7 @@ def training(
     )
 
 
-def _copied(estimator: object) -> Any:
+def _copy_learner(estimator: object) -> Any:
     """A learner of our own with the same parameters, whatever else hangs on the given one."""
     given = Pipeline.of(estimator)
     inner = Pipeline.of(given.estimator) if isinstance(given, GridSearchCV) else given
@@ -231,17 +231,17 @@ def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target |
     return amounts_of(aim, rows.source, None if given is None else Bounds(*check.limits(label_bounds=given)))
 
 
-def _filled(
+def _fill_parameters(
     learner: Any, features: Sequence[Feature] | None, target: Target | None, neighbours: Neighbours
 ) -> Iterator[str]:
     """Completes parameters that are None by what is public; says which. Without features, bounds are left alone."""
     known = parameters(learner)
     if "neighbours" in known:
-        yield from _related(learner, neighbours)
+        yield from _set_neighbours(learner, neighbours)
     if features is not None and "bounds" in known:
-        yield from _bounded(learner, features, known["bounds"], known.get("norm_bound"))
+        yield from _set_bounds(learner, features, known["bounds"], known.get("norm_bound"))
     if features is not None and "shape" in known and known["shape"] is None:
-        yield from _shaped(learner, features)
+        yield from _fill_shape(learner, features)
     if isinstance(target, Labels) and "classes" in known and target.classes is not None:
         if known["classes"] is None:
             yield "classes= are the public keys of the target."
@@ -252,7 +252,7 @@ def _filled(
         yield f"{name}= are the declared bounds of the target."
 
 
-def _shaped(learner: Any, features: Sequence[Feature]) -> Iterator[str]:
+def _fill_shape(learner: Any, features: Sequence[Feature]) -> Iterator[str]:
     """Gives a learner that takes examples of a shape that of its files, if it is given nothing else."""
     (only, *others) = features
     if isinstance(only, FileNumbers) and not others:
@@ -260,7 +260,7 @@ def _shaped(learner: Any, features: Sequence[Feature]) -> Iterator[str]:
         yield "shape= is the declared shape of the files."
 
 
-def _bounded(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -> Iterator[str]:
+def _set_bounds(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -> Iterator[str]:
     """Gives a learner the limits of the features; those that it has by the names of columns count first."""
     if isinstance(given, dict):
         unknown = [name for name in given if all(name not in feature.names for feature in features)]
@@ -282,7 +282,7 @@ def _bounded(learner: Any, features: Sequence[Feature], given: Any, norm: Any) -
     learner.set_params(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
 
 
-def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
+def _set_neighbours(learner: Any, neighbours: Neighbours) -> Iterator[str]:
     """The relation of the account; one that was chosen otherwise is refused, one that was left alone is set."""
     given = Neighbours(learner.neighbours)
     if given is neighbours:
@@ -294,7 +294,7 @@ def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
     yield f"neighbours= is the relation of the account, {neighbours.value}."
 
 
-def _planned(learner: Any, names: Sequence[str]) -> Event:
+def _plan_event(learner: Any, names: Sequence[str]) -> Event:
     """The event of a fit, from the number of features and the parameters, which classes are among.
 
     A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.

@@ -16,7 +16,7 @@ from discreet.dataclass import dataclass
 from discreet.lazy import load
 from discreet.learn import GridSearchCV, Learner, Pipeline, PublicOneHotEncoder, PublicOrdinalEncoder, PublicScaler
 from discreet.learn.pipelines.pipeline import reads_columns
-from discreet.learn.pipelines.public_steps import Column, Flow, follow_step, selected
+from discreet.learn.pipelines.public_steps import Column, Flow, assign_columns, follow_step
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
@@ -72,7 +72,7 @@ def column_features(pipeline: Pipeline, columns: Sequence[RowColumn], rows: Trai
     Raises:
         UnsupportedQuery: if a number has nothing public to bound it by.
     """
-    stated = dict(_stated(pipeline))
+    stated = dict(_find_scaler_limits(pipeline))
     for column in columns:
         if column.column.type is Type.TEXT:
             keys = column.schema.keys
@@ -92,7 +92,7 @@ def _number_of(found: Feature, column: RowColumn) -> Feature:
     return Number(name=column.name, value=found.value, exponent=0, low=low, high=max(high, low + 1))
 
 
-def _stated(step: Any) -> Iterator[tuple[str, Bounds]]:
+def _find_scaler_limits(step: Any) -> Iterator[tuple[str, Bounds]]:
     """Limits that scalers of a pipeline state by name."""
     if isinstance(step, PublicScaler) and isinstance(step.bounds, dict):
         for name, pair in step.bounds.items():
@@ -100,10 +100,10 @@ def _stated(step: Any) -> Iterator[tuple[str, Bounds]]:
                 yield name, Bounds(*pair)
     elif isinstance(step, PlainPipeline):
         for _, each in step.steps:
-            yield from _stated(each)
+            yield from _find_scaler_limits(each)
     elif isinstance(step, ColumnTransformer):
         for _, each, _ in step.transformers:
-            yield from _stated(each)
+            yield from _find_scaler_limits(each)
 
 
 def complete(pipeline: Pipeline, features: Sequence[Feature]) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _fill(step: Any, flow: Flow) -> Iterator[str]:
             yield from _fill(each, flow)
             flow = follow_step(name, each, flow)
     elif isinstance(step, ColumnTransformer):
-        for each, columns in selected(step, flow):
+        for each, columns in assign_columns(step, flow):
             yield from _fill(each, Flow(columns=tuple(columns)))
 
 

@@ -119,13 +119,15 @@ class Trainer:
         )
         check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
         state = self._book.account(account)
-        return replace(found, sql=question).promised(state.budget, state.neighbours)
+        return replace(found, sql=question).with_promise(state.budget, state.neighbours)
 
     def fit(self, training: TrainingPlan, caller: Caller) -> Any:
         """Returns the fitted learner; see `Curator.fit`."""
-        return release_once(self._book, self._paid(training), caller, lambda bought: _told(bought, training))
+        return release_once(
+            self._book, self._make_paid_fit(training), caller, lambda bought: _annotate_model(bought, training)
+        )
 
-    def _paid(self, training: TrainingPlan) -> PaidFit:
+    def _make_paid_fit(self, training: TrainingPlan) -> PaidFit:
         return PaidFit(training, self._book, self._engine, self._releaser)
 
     def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
@@ -134,17 +136,17 @@ class Trainer:
         self._book.admit(account.name, analyst)
         training.rehearse()
         balance, learner = self._book.balance(account.name), training.learner
-        free, refusal = self._paid(training).find() is not None, None
+        free, refusal = self._make_paid_fit(training).find() is not None, None
         if not free:
             refusal = self._book.refusal(account.name, training.charge, analyst=analyst, project=project)
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
-            features=tuple(name for name, _ in training.shown),
-            limits=tuple(limits for _, limits in training.shown),
+            features=tuple(name for name, _ in training.shown_features),
+            limits=tuple(limits for _, limits in training.shown_features),
             classes=training.classes,
             event=training.event,
-            cost=prices(training.charge, balance.total, account.neighbours).spent(balance.total),
+            cost=prices(training.charge, balance.total, account.neighbours).spent_under(balance.total),
             remaining=balance.remaining.loss,
             notes=training.notes,
             free=free,
@@ -181,7 +183,7 @@ class PaidFit:
 
     def find(self) -> Any | None:
         """Returns the newest stored model of the same fit."""
-        kept = reversed(self.book.stored(self.training.replay_key))
+        kept = reversed(self.book.read_answers(self.training.replay_key))
         models = (self._model(stored.payload) for stored in kept)
         return next((model for model in models if model is not None), None)
 
@@ -215,10 +217,10 @@ class PaidFit:
         return model if model.private_ is self.releaser.bits.private else None
 
 
-def _told(bought: Bought[Any], training: TrainingPlan) -> Any:
+def _annotate_model(bought: Bought[Any], training: TrainingPlan) -> Any:
     """The model with what this call is about."""
     model = bought.result
-    model.columns_ = [name for name, _ in training.shown]
+    model.columns_ = [name for name, _ in training.shown_features]
     model.cost_ = bought.remaining.loss * 0 if bought.cost is None else bought.cost
     model.remaining_ = bought.remaining
     model.replayed_ = bought.cost is None

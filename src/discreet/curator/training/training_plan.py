@@ -21,7 +21,7 @@ from discreet.curator.training.features import Feature, FileNumbers, Labels, Num
 from discreet.curator.training.pipeline_columns import Text, order_codes, table
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError
-from discreet.learn.base import spent
+from discreet.learn.base import price_event
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.learn.privacy_warnings import in_an_account
 from discreet.ledger.tallies import share_of
@@ -98,7 +98,7 @@ class TrainingPlan:
         return tuple(pair for feature in self.features for pair in feature.limits)
 
     @property
-    def shown(self) -> tuple[tuple[str, tuple[float, float]], ...]:
+    def shown_features(self) -> tuple[tuple[str, tuple[float, float]], ...]:
         """The features as people are told of them, with their limits: the many numbers of a file are one."""
         found: list[tuple[str, tuple[float, float]]] = []
         for feature in self.features:
@@ -123,7 +123,7 @@ class TrainingPlan:
         """The condition that leaves rows without a target out, unless their number is public."""
         if self.target is None or self.neighbours is Neighbours.REPLACE:
             return None
-        return self.target.known
+        return self.target.known_condition
 
     @property
     def reading(self) -> Reading:
@@ -152,7 +152,7 @@ class TrainingPlan:
         counted = {key: count for key, (count,) in groups.items()}
         if self.neighbours is Neighbours.ADD_REMOVE:
             counted[self._made_up] = counted.get(self._made_up, 0) + 1
-        X, y = self._decoded(list(counted))
+        X, y = self._decode_rows(list(counted))
         parts = order_codes(X) if self.raw else self._order(list(counted), X)
         columns = [*parts, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
         order = np.lexsort(columns)
@@ -179,7 +179,7 @@ class TrainingPlan:
         nothing: list[Value] = [None] * len(self.features)
         return (*nothing, *([] if self.target is None else [self.target.none]))
 
-    def _decoded(self, keys: Sequence[tuple[Value, ...]]) -> tuple[Any, NDArray[Any] | None]:
+    def _decode_rows(self, keys: Sequence[tuple[Value, ...]]) -> tuple[Any, NDArray[Any] | None]:
         columns = list(zip(*keys, strict=True)) if keys else [()] * len(self._keys)
         values = columns[: len(self.features)]
         if self.raw:
@@ -193,13 +193,13 @@ class TrainingPlan:
     @property
     def question(self) -> str:
         """What is asked, as the ledger keeps it."""
-        form = {**json.loads(canonical(self._asked)), "fit": {**self.content, "version": VERSION}}
+        form = {**json.loads(canonical(self._reading_query)), "fit": {**self.content, "version": VERSION}}
         return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def replay_key(self) -> str:
         """The key under which its model is kept: of text, learner, declarations, versions of all tables, relation."""
-        tables = [[declaration(table), table.version] for table in read_by(self._asked, self.schemas)]
+        tables = [[declaration(table), table.version] for table in read_by(self._reading_query, self.schemas)]
         parts = [self.question, tables, self.neighbours.value, self.rows_per_unit]
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
 
@@ -213,14 +213,14 @@ class TrainingPlan:
         """
         return self.event if self.promise is None else self.promise
 
-    def promised(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
+    def with_promise(self, budget: Loss, neighbours: Neighbours) -> TrainingPlan:
         """Returns the plan with the charge that takes the smaller share of a budget that nobody has used."""
         sampled = any(isinstance(one, PoissonSampled) for one in terms(self.event, neighbours))
         learner = self.learner
         known = {"epsilon", "delta"} <= learner.get_params(deep=False).keys()  # of a pipeline each learner has its own
         if not sampled or not known or not getattr(budget, "delta", 0):  # such a budget cannot pay a promise with one
             return self
-        cost: Any = spent(self.event, learner.epsilon, learner.delta, neighbours)
+        cost: Any = price_event(self.event, learner.epsilon, learner.delta, neighbours)
         promise = Approx(cost.epsilon, cost.delta)
         cheaper = share_of(promise, budget, neighbours) < share_of(self.event, budget, neighbours)
         return replace(self, promise=promise) if cheaper else self
@@ -238,7 +238,7 @@ class TrainingPlan:
         )
 
     @property
-    def _asked(self) -> Question:
+    def _reading_query(self) -> Question:
         """The reading as a question, which is never answered as one."""
         return Question(
             table=self.table,
@@ -294,13 +294,13 @@ class TrainingPlan:
         """
         learner = self.learner
         learner.set_params(random_state=0)
-        X = self._rehearsed()
+        X = self._make_example_rows()
         finds = isinstance(self.target, Labels) and self.target.classes is None
         if finds:
-            spent(self.event, learner.epsilon, learner.delta, self.neighbours)
+            price_event(self.event, learner.epsilon, learner.delta, self.neighbours)
         y: NDArray[Any] | None = None
         if isinstance(self.target, Labels):
-            known = self.target.classes or self._invented(learner)
+            known = self.target.classes or self._set_placeholder_classes(learner)
             y = self.target.decode([known[place % len(known)] for place in range(REHEARSED)])
         elif self.target is not None:
             number = self.target.number
@@ -311,7 +311,7 @@ class TrainingPlan:
             raise InternalError(f"{type(learner).__name__} released something else than it planned.")
         from_json(to_json(model))
 
-    def _rehearsed(self) -> Any:
+    def _make_example_rows(self) -> Any:
         """Made-up rows at the ends of all limits; of a table, with texts that are keys, others, or missing."""
         if not self.raw:
             rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
@@ -323,7 +323,7 @@ class TrainingPlan:
         ]
         return table(self.features, [[one[place % len(one)] for place in range(REHEARSED)] for one in columns])
 
-    def _invented(self, learner: Any) -> tuple[Value, ...]:
+    def _set_placeholder_classes(self, learner: Any) -> tuple[Value, ...]:
         """Classes for a rehearsal of a learner that would have to find them, or of those inside it."""
         known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
         names = [name for name in learner.get_params() if name.split("__")[-1] == "classes"]

@@ -73,7 +73,7 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
         raise refuse(layer, "of batches", "Give it a first dimension of examples, and no nested tensors.")
     if is_causal and attn_mask is None:
         raise refuse(layer, "with a mask beside is_causal=True", "Pass attn_mask, of which it is only a hint.")
-    projected = _projected(layer, watch, query, key, value)
+    projected = _project_inputs(layer, watch, query, key, value)
     q, k, v = (each.unflatten(-1, (layer.num_heads, -1)).transpose(1, 2) for each in projected)
     chance = layer.dropout if layer.training else 0.0
     causal = is_causal and key_padding_mask is None and not need_weights
@@ -90,7 +90,7 @@ def _attend(  # noqa: PLR0917 - the order of PyTorch
     return watch((mixed,), out), weights
 
 
-def _projected(layer: Any, watch: Watch, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+def _project_inputs(layer: Any, watch: Watch, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
     """Queries, keys and values.
 
     Inputs that are the same are projected together, as PyTorch does it.
@@ -118,17 +118,17 @@ def _mask(q: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None) 
 
     Truth means "leave out". A mask of three dimensions has one for each example and head.
     """
-    mask = _added(attn_mask, q)
+    mask = _make_additive_mask(attn_mask, q)
     if mask is not None and mask.dim() == 3:
         mask = mask.unflatten(0, q.shape[:2])
-    padding = _added(key_padding_mask, q)
+    padding = _make_additive_mask(key_padding_mask, q)
     if padding is None:
         return mask
     padding = padding[:, None, None, :]
     return padding.expand(-1, -1, q.shape[2], -1) if mask is None else mask + padding
 
 
-def _added(mask: Tensor | None, q: Tensor) -> Tensor | None:
+def _make_additive_mask(mask: Tensor | None, q: Tensor) -> Tensor | None:
     if mask is None or mask.dtype != torch.bool:
         return mask
     return torch.zeros_like(mask, dtype=q.dtype).masked_fill_(mask, -math.inf)

@@ -91,7 +91,7 @@ class Flat(ClipRule):
 
     def weights(self, squared: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the same weight for all parameters."""
-        return dict.fromkeys(squared, _shortened(_total(squared), self.target))
+        return dict.fromkeys(squared, _compute_clip_weights(_total(squared), self.target))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -113,7 +113,7 @@ class PerLayer(ClipRule):
         share = math.nextafter(self.target / math.sqrt(len(layers)), 0)
         whole = torch.isfinite(_total(squared))
         return {
-            name: torch.where(whole, _shortened(_total(inside), share), 0)
+            name: torch.where(whole, _compute_clip_weights(_total(inside), share), 0)
             for inside in layers.values()
             for name in inside
         }
@@ -143,7 +143,7 @@ def _total(squared: Mapping[str, Tensor]) -> Tensor:
     return torch.stack(list(squared.values())).sum(0)
 
 
-def _shortened(squared: Tensor, target: float) -> Tensor:
+def _compute_clip_weights(squared: Tensor, target: float) -> Tensor:
     norms = squared.sqrt()
     weights = torch.clamp(target / norms, max=1.0)  # of a norm of 0 it is 1
     return torch.where(torch.isfinite(norms), weights, 0)

@@ -51,8 +51,8 @@ class PerExampleGradients:
     def _read(self, recorder: Recorder, losses: Tensor) -> None:
         self.calls = recorder.backward(losses.sum())
         _check_rows(self.calls, self.examples)
-        self.reduced = _reduced(self.calls, recorder)
-        self.calls = _merged(self.calls, recorder)
+        self.reduced = _is_reduced(self.calls, recorder)
+        self.calls = _merge_calls(self.calls, recorder)
         uses: dict[nn.Parameter, list[tuple[LayerRule, Call, str]]] = {}
         for call in self.calls:
             rule, own = recorder.layers[call.layer]
@@ -65,7 +65,7 @@ class PerExampleGradients:
                 rule, call, name = several[0]
                 self._alone.setdefault(call, (rule, {}))[1][name] = parameter
             else:
-                self._shared[parameter] = _added(several)
+                self._shared[parameter] = _add_gradients(several)
 
     def squared_norms(self) -> dict[str, Tensor]:
         """Returns, for each parameter that was used, the squared norms of its gradients in 64 bits."""
@@ -136,7 +136,7 @@ def _check_rows(calls: Iterable[Call], examples: int) -> None:
             raise refuse(call.layer, "whose input has one row for each example", _FIRST)
 
 
-def _reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
+def _is_reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
     """Whether more of the bound is left for rounding: as public examples told, since one example must not tell all."""
     found = [
         call for call in calls if call.autocast or any(e is not None and e.dtype in REDUCED for e in call.gradients)
@@ -147,7 +147,7 @@ def _reduced(calls: Iterable[Call], recorder: Recorder) -> bool:
     return bool(found) if recorder.reduced is None else recorder.reduced
 
 
-def _merged(calls: Sequence[Call], recorder: Recorder) -> list[Call]:
+def _merge_calls(calls: Sequence[Call], recorder: Recorder) -> list[Call]:
     """The calls, those of one layer as one where its rule can say so."""
     layers: dict[nn.Module, list[Call]] = {}
     for call in calls:
@@ -155,16 +155,16 @@ def _merged(calls: Sequence[Call], recorder: Recorder) -> list[Call]:
     found: list[Call] = []
     with torch.no_grad():
         for layer, several in layers.items():
-            one = recorder.layers[layer][0].merged(several) if len(several) > 1 else None
+            one = recorder.layers[layer][0].merge_calls(several) if len(several) > 1 else None
             found += several if one is None else [one]
     return found
 
 
-def _added(uses: Sequence[tuple[LayerRule, Call, str]]) -> Tensor:
+def _add_gradients(uses: Sequence[tuple[LayerRule, Call, str]]) -> Tensor:
     total: Any = 0
     with torch.no_grad():
         for rule, call, name in uses:
-            total = total + rule.made(call, [name])[name]
+            total = total + rule.compute_gradients(call, [name])[name]
     return total
 
 

@@ -15,7 +15,7 @@ from discreet.deep.clipping.layer_rule import (
     LayerRule,
     guard,
     pair_norms,
-    raised,
+    raise_norms,
     refuse,
     rule_for,
     small_sum,
@@ -46,12 +46,12 @@ class ConvolutionRule(LayerRule):
         if "weight" not in names:
             return found
         if call.a.dtype == call.e.dtype and kernels.usable(call.a, call.e) and call.a.dim() <= _PLANE:
-            return found | {"weight": _norms_on_gpu(call) + 0 * _unseen(call)}
+            return found | {"weight": _norms_on_gpu(call) + 0 * _unseen_guard(call)}
         a, e = patches(call)
         if small_sum(a, e):
             call.kept["weight"] = _kernels(call, a, e)
             return found | super().squared_norms(call, ["weight"])
-        return found | {"weight": pair_norms(a, e) + 0 * _unseen(call)}
+        return found | {"weight": pair_norms(a, e) + 0 * _unseen_guard(call)}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the weighted sums."""
@@ -62,7 +62,7 @@ class ConvolutionRule(LayerRule):
         return found | {"weight": _kernel_gradient(call.layer, *weighted_pair(wide(call.a), wide(call.e), weights))}
 
 
-def _unseen(call: Call) -> Tensor | int:
+def _unseen_guard(call: Call) -> Tensor | int:
     """Something that is no finite number if a number that no patch contains is not: the weighted sum may touch it."""
     layer: Any = call.layer
     return 0 if {*layer.stride, *layer.dilation} == {1} else squares(call.a)
@@ -77,7 +77,7 @@ def _norms_on_gpu(call: Call) -> Tensor:
     _check_batch(layer, call.a)
     a, e, padding = call.a, call.e, layer.padding
     if not _zero_padded(layer):
-        a, padding = _padded(layer, a), (0,) * len(layer.kernel_size)
+        a, padding = _pad_inputs(layer, a), (0,) * len(layer.kernel_size)
     options = {"sides": layer.kernel_size, "stride": layer.stride, "padding": padding, "dilation": layer.dilation}
     if a.dim() < _PLANE:
         a, e = a.unsqueeze(2), e.unsqueeze(2)
@@ -88,7 +88,7 @@ def _norms_on_gpu(call: Call) -> Tensor:
     if layer.groups > 1 or _PAIRS_COST * products >= positions * taps * a.shape[1] * e.shape[1]:
         return kernel_squares(a, e, groups=layer.groups, **options)
     found, inputs, outputs = patch_pair_sums(a, e, **options)
-    return raised(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2, guard(e))
+    return raise_norms(found, inputs * outputs, a.shape[1] + e.shape[1] + taps + 2, guard(e))
 
 
 _PLANE = 4  # the dimensions of a batch of images
@@ -111,7 +111,7 @@ def _check_batch(layer: Any, a: Tensor) -> None:
         raise refuse(layer, "of batches", "Give it a first dimension of examples.")
 
 
-def _padded(layer: Any, a: Tensor) -> Tensor:
+def _pad_inputs(layer: Any, a: Tensor) -> Tensor:
     _check_batch(layer, a)
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     return functional.pad(a, layer._reversed_padding_repeated_twice, mode)
@@ -120,7 +120,7 @@ def _padded(layer: Any, a: Tensor) -> Tensor:
 def patches(call: Call) -> tuple[Tensor, Tensor]:
     """Returns the patches (examples, groups, positions, inputs) and the output gradients in the same order."""
     layer: Any = call.layer
-    a = _padded(layer, call.a).contiguous()
+    a = _pad_inputs(layer, call.a).contiguous()
     examples, channels = a.shape[:2]
     groups, sides = layer.groups, layer.kernel_size
     rooms = call.e.shape[2:]
@@ -142,7 +142,7 @@ def _kernel_gradient(layer: Any, a: Tensor, e: Tensor) -> Tensor:
     none = [0] * len(layer.kernel_size)
     padding = layer.padding
     if not _zero_padded(layer):
-        a, padding = _padded(layer, a), none
+        a, padding = _pad_inputs(layer, a), none
     mask = [False, True, False]
     found = torch.ops.aten.convolution_backward(
         e, a, layer.weight.to(e.dtype), None, layer.stride, padding, layer.dilation, False, none, layer.groups, mask

@@ -64,7 +64,7 @@ class EmbeddingRule(LayerRule):
         table = e.new_zeros(layer.weight.shape).index_add_(0, index.flatten(), weighted)
         return dict.fromkeys(names, table)
 
-    def merged(self, calls: Sequence[Call]) -> Call:
+    def merge_calls(self, calls: Sequence[Call]) -> Call:
         """Returns one call at the positions of all."""
         found = [_looked_up(call) for call in calls]
         index, e = (torch.cat(several, 1) for several in zip(*found, strict=True))

@@ -44,7 +44,7 @@ class GenericRule(LayerRule):
         values, rebuild = _by_example(call)
         errors = _errors(call)
         asked = {name: call.layer.get_parameter(name).detach() for name in names}
-        others = {n: v.detach() for n, v in _named(call.layer) if n not in asked}
+        others = {n: v.detach() for n, v in _list_tensors(call.layer) if n not in asked}
         places = [place for place, e in enumerate(call.gradients) if e is not None]
         again = _Again(call.layer, others, rebuild, places)
         kind, reduced = errors[0].device.type, call.autocast
@@ -55,14 +55,14 @@ class GenericRule(LayerRule):
                         return dict(vmap(grad(again), in_dims=(None, 0, 0))(asked, values, errors))
                 except (RuntimeError, NotImplementedError):  # an operation that cannot
                     self._loops.add(call.layer)
-            return _looped(again, asked, values, errors)
+            return _loop_over_examples(again, asked, values, errors)
 
 
-def _named(layer: nn.Module) -> list[tuple[str, Tensor]]:
+def _list_tensors(layer: nn.Module) -> list[tuple[str, Tensor]]:
     return [*layer.named_parameters(), *layer.named_buffers()]
 
 
-def _shared(call: Call) -> Any:
+def _shared_mask(call: Call) -> Any:
     """The mask of attention that is the same for all examples; None if there is none."""
     if not isinstance(call.layer, nn.MultiheadAttention):
         return None
@@ -73,7 +73,7 @@ def _shared(call: Call) -> Any:
 def _by_example(call: Call) -> tuple[list[Tensor], Any]:
     """The tensors that a layer was called with, and how to call it again with one row of each."""
     leaves, spec = pytree.tree_flatten((call.inputs, call.keywords))
-    mask = _shared(call)
+    mask = _shared_mask(call)
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf is not mask]
     if any(not leaves[place].dim() or len(leaves[place]) != len(call.a) for place in places):
         hint = "Masks and states that all examples share belong inside of the layer, e.g. as a buffer."
@@ -115,7 +115,7 @@ class _Again:
         return torch.stack(terms).sum()
 
 
-def _looped(
+def _loop_over_examples(
     again: _Again, asked: dict[str, Tensor], values: Sequence[Tensor], errors: Sequence[Tensor]
 ) -> dict[str, Tensor]:
     gradients = []

@@ -86,7 +86,7 @@ class JoinedRule(LayerRule):
                 found.setdefault(name, []).append((start, total))
         return {name: _below(several, call.layer.get_parameter(name), 0) for name, several in found.items()}
 
-    def merged(self, calls: Sequence[Call]) -> Call | None:
+    def merge_calls(self, calls: Sequence[Call]) -> Call | None:
         """Returns one call at the positions of all; None if the layer was not used the same way each time."""
         if len({(len(call.inputs), len(call.gradients)) for call in calls}) > 1:
             return None

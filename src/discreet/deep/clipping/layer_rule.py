@@ -112,17 +112,17 @@ class LayerRule(ABC):
 
     def squared_norms(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the squared norm of each example's gradient, in 64 bits, never below that of what is summed."""
-        return {name: squares(gradient) for name, gradient in self.made(call, names).items()}
+        return {name: squares(gradient) for name, gradient in self.compute_gradients(call, names).items()}
 
     def weighted_sums(self, call: Call, names: Sequence[str], weights: Tensor) -> dict[str, Tensor]:
         """Returns the sum over examples of weight times gradient."""
-        return {name: weigh(weights, gradient) for name, gradient in self.made(call, names).items()}
+        return {name: weigh(weights, gradient) for name, gradient in self.compute_gradients(call, names).items()}
 
-    def merged(self, calls: Sequence[Call]) -> Call | None:  # noqa: ARG002 - most layers are used once
+    def merge_calls(self, calls: Sequence[Call]) -> Call | None:  # noqa: ARG002 - most layers are used once
         """Returns several calls of one layer as one call at more positions; None where that cannot be said so."""
         return None
 
-    def made(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
+    def compute_gradients(self, call: Call, names: Sequence[str]) -> dict[str, Tensor]:
         """Returns the gradient of each example, kept with the call."""
         missing = [name for name in names if name not in call.kept]
         if missing:
@@ -228,7 +228,9 @@ def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
     if a.dtype in REDUCED and a.dtype == e.dtype and kernels.usable(a, e):
         from discreet.deep.kernels.weighted_sums import weighted_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
-        return weighted_sums(packed(a), packed(e), weights.float(), precision=kernels.product_precision())
+        return weighted_sums(
+            make_contiguous(a), make_contiguous(e), weights.float(), precision=kernels.product_precision()
+        )
     a, e = weighted_pair(wide(a), wide(e), weights)
     return torch.matmul(e.flatten(0, 1).T, a.flatten(0, 1))
 
@@ -236,11 +238,11 @@ def weighted_product(a: Tensor, e: Tensor, weights: Tensor) -> Tensor:
 def _pair_norms_on_gpu(a: Tensor, e: Tensor) -> Tensor:
     from discreet.deep.kernels.pair_norms import pair_sums  # noqa: PLC0415 - Triton, where there is a GPU
 
-    found, inputs, outputs = pair_sums(packed(a), packed(e), precision=kernels.product_precision())
-    return raised(found, inputs * outputs, a.shape[2] + e.shape[2] + 2, guard(e))
+    found, inputs, outputs = pair_sums(make_contiguous(a), make_contiguous(e), precision=kernels.product_precision())
+    return raise_norms(found, inputs * outputs, a.shape[2] + e.shape[2] + 2, guard(e))
 
 
-def raised(found: Tensor, together: Tensor, terms: int, more: float) -> Tensor:
+def raise_norms(found: Tensor, together: Tensor, terms: int, more: float) -> Tensor:
     """Returns squared norms that a kernel has found from pairs, raised by what rounding in 32 bits can hide.
 
     Args:
@@ -256,7 +258,7 @@ _TILE_SUM = 128
 """How many numbers are added up one after the other, at most, within a tile of pairs: its sum is a tree."""
 
 
-def packed(values: Tensor) -> Tensor:
+def make_contiguous(values: Tensor) -> Tensor:
     """Returns the values with a last dimension of contiguous numbers."""
     return values if values.stride(-1) == 1 else values.contiguous()
 

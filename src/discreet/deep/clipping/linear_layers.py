@@ -39,7 +39,7 @@ class LinearRule(LayerRule):
             return found
         return found | {"weight": weighted_product(_positions(call.a), _positions(call.e), weights)}
 
-    def merged(self, calls: Sequence[Call]) -> Call:
+    def merge_calls(self, calls: Sequence[Call]) -> Call:
         """Returns one call at the positions of all."""
         a = torch.cat([_positions(call.a) for call in calls], 1)
         return Call(calls[0].layer, (a,), {}, (torch.cat([_positions(call.e) for call in calls], 1),))

@@ -29,13 +29,13 @@ class _Scaled(LayerRule):
             return {name: {"weight": scale, "bias": shift}[name] for name in names}
         found = {}
         if "weight" in names:
-            found["weight"] = self._sum(call, wide(call.e) * self.normalised(call))
+            found["weight"] = self._sum(call, wide(call.e) * self.normalize_input(call))
         if "bias" in names:
             found["bias"] = self._sum(call, wide(call.e))
         return found
 
     @abstractmethod
-    def normalised(self, call: Call) -> Tensor:
+    def normalize_input(self, call: Call) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class _Channels(_Scaled):
 class LayerNormRule(_LastDimensions):
     """Normalises the last dimensions to mean 0 and variance 1."""
 
-    def normalised(self, call: Call) -> Tensor:
+    def normalize_input(self, call: Call) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         return functional.layer_norm(wide(call.a), layer.normalized_shape, None, None, layer.eps)
@@ -97,7 +97,7 @@ class RMSNormRule(_LastDimensions):
 
     centred = False
 
-    def normalised(self, call: Call) -> Tensor:
+    def normalize_input(self, call: Call) -> Tensor:
         """Returns the input before its scale, in at least 32 bits."""
         layer: Any = call.layer
         return functional.rms_norm(wide(call.a), layer.normalized_shape, None, layer.eps)
@@ -112,7 +112,7 @@ class GroupNormRule(_Channels):
         layer: Any = call.layer
         return int(layer.num_groups)
 
-    def normalised(self, call: Call) -> Tensor:
+    def normalize_input(self, call: Call) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         return functional.group_norm(wide(call.a), layer.num_groups, None, None, layer.eps)
@@ -132,7 +132,7 @@ class InstanceNormRule(_Channels):
         """Returns the number of channels."""
         return int(call.a.shape[1])
 
-    def normalised(self, call: Call) -> Tensor:
+    def normalize_input(self, call: Call) -> Tensor:
         """Returns the input before scale and shift, in at least 32 bits."""
         layer: Any = call.layer
         if call.a.dim() != layer._get_no_batch_dim() + 1:

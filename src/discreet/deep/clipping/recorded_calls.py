@@ -212,12 +212,12 @@ class Recorder:
         autocast = _autocast(layer, out)
         call = Call(layer, given, named, edges=edges, versions=versions, autocast=autocast)
         if rule.small and len(watched) == 1 and not self._tapped and not torch.compiler.is_compiling():
-            out.register_hook(partial(self._arrived, call))
+            out.register_hook(partial(self._record_gradient, call))
             if any(tensor.requires_grad for tensor in _tensors(inputs, keywords)):
                 call.edges = ()  # the gradient passes by on its way to the layers before, and need not be asked for
         self.calls.append(call)
 
-    def _arrived(self, call: Call, gradient: Tensor) -> None:
+    def _record_gradient(self, call: Call, gradient: Tensor) -> None:
         """Makes the small gradients of a call's examples, and forgets its tensors."""
         if not self._listening:  # somebody else's backward pass
             return
@@ -230,7 +230,7 @@ class Recorder:
         call.gradients = (gradient.detach(),)
         call.autocast = call.autocast or (gradient.dtype if gradient.dtype in REDUCED else None)
         with torch.no_grad():
-            rule.made(call, names)
+            rule.compute_gradients(call, names)
         call.inputs, call.keywords, call.gradients = (), {}, ()
 
     def backward(self, total: Tensor) -> list[Call]:

@@ -112,13 +112,13 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         if run.rows_per_unit > 1 and plan.declared is None:
             hint = "Finding them is priced for one row of each person: pass classes=[...]."
             raise InvalidParameter("classes", None, "to be given if rows_per_unit > 1", hint)
-        return plan.composed(run.price.event)
+        return plan.compose_event(run.price.event)
 
     def _planned_run(self, plan: ClassPlan) -> Run:
         budget: Any = plan.rest.loss
         return self._run(budget.epsilon, getattr(budget, "delta", 0))
 
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
+    def _fit_rows(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         rows, labels = read_labelled(self, X, y)
         event, bits, plan = self._affordable(self.plan_event(self.n_features_in_)), self._bits(), self._class_plan()
         run = self._planned_run(plan)
@@ -143,4 +143,4 @@ class Classifier(ProbabilityClassifier, NetworkLearner):
         check_is_fitted(self)
         if self.constant_:
             return np.ones((len(rows_to_predict(self, X, finite="allow-nan")), 1))
-        return np.asarray(torch.softmax(torch.from_numpy(self._predicted(X)), dim=1).numpy())
+        return np.asarray(torch.softmax(torch.from_numpy(self._predict_outputs(X)), dim=1).numpy())

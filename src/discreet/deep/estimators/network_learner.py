@@ -88,18 +88,18 @@ class NetworkLearner(Learner):
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Fits the model; rows of no class or label count nowhere, missing features are the middle of their bounds."""
         no_weights(weights)
-        return self._fitted(X, y)
+        return self._fit_rows(X, y)
 
     def rehearse(self, X: Any, y: Any) -> Self:
         """Returns a model after one step, for whoever must know that a fit will work before it is paid."""
-        return self._fitted(X, y, most_steps=REHEARSED)
+        return self._fit_rows(X, y, most_steps=REHEARSED)
 
     @abstractmethod
     def _planned_event(self) -> Event:
         """The event of a fit on inputs that fit."""
 
     @abstractmethod
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
+    def _fit_rows(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         """Fits rows, or ends after so many steps."""
 
     @property
@@ -183,7 +183,7 @@ class NetworkLearner(Learner):
             most_steps=most_steps,
         )
 
-    def _predicted(self, X: Any) -> Floats:
+    def _predict_outputs(self, X: Any) -> Floats:
         """What the network gives for rows, a row for each."""
         check_is_fitted(self)
         inputs = self._inputs(rows_to_predict(self, X, finite="allow-nan")).double()

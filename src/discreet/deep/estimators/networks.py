@@ -71,7 +71,7 @@ def network(model: Any, hidden: Any, features: Any, outputs: int) -> nn.Module:
         InvalidParameter: if it cannot be made, or gives something else for a public example.
     """
     with own_numbers():
-        made = _made(model, hidden, features, outputs)
+        made = _make_network(model, hidden, features, outputs)
         if not isinstance(made, nn.Module):
             raise InvalidParameter("model", type(made).__name__, "to make a torch.nn.Module", _HINT)
         _check_outputs(made, features, outputs)
@@ -90,14 +90,14 @@ def own_numbers(seed: int | None = None) -> Iterator[None]:
         torch.set_rng_state(before)
 
 
-def _made(model: Any, hidden: Any, features: Any, outputs: int) -> Any:
+def _make_network(model: Any, hidden: Any, features: Any, outputs: int) -> Any:
     if isinstance(model, nn.Module):
         return copy.deepcopy(model)
     build = _perceptron(hidden) if model is None else _NAMED.get(model) if isinstance(model, str) else model
     if not callable(build):
         known = f"Registered: {', '.join(_NAMED)}."
         raise InvalidParameter("model", model, "to make a network", f"{_HINT} {known}")
-    return _tried("to make a network", build, features, outputs)
+    return _try_call("to make a network", build, features, outputs)
 
 
 def _check_outputs(made: nn.Module, features: Any, outputs: int) -> None:
@@ -106,7 +106,7 @@ def _check_outputs(made: nn.Module, features: Any, outputs: int) -> None:
     was = made.training
     made.eval()
     with torch.no_grad():
-        found = _tried(f"to take examples of shape {size}", made, torch.zeros(2, *size))
+        found = _try_call(f"to take examples of shape {size}", made, torch.zeros(2, *size))
     made.train(was)
     shape = tuple(getattr(found, "shape", ()))
     if shape != (2, outputs):
@@ -114,7 +114,7 @@ def _check_outputs(made: nn.Module, features: Any, outputs: int) -> None:
         raise InvalidParameter("model", f"outputs of shape {shape} for 2 examples", told, _HINT)
 
 
-def _tried(condition: str, run: Callable[..., Any], *given: Any) -> Any:
+def _try_call(condition: str, run: Callable[..., Any], *given: Any) -> Any:
     """What a caller's function returns for public values; what it raises is told, since nothing private was read."""
     try:
         return run(*given)

@@ -172,15 +172,15 @@ def _price(run: Run) -> Price:
     """Asks the trainer itself, on no rows: neither they nor the network have a part in the price."""
     rows = run.rows_per_unit
     if rows == 1:
-        with _priced(run, epsilon=run.epsilon) as trainer:
+        with _make_pricing_trainer(run, epsilon=run.epsilon) as trainer:
             return Price(trainer.planned_event, trainer.planned_event, trainer.noise_multiplier)
-    with _priced(run, noise_multiplier=rows) as trainer:
+    with _make_pricing_trainer(run, noise_multiplier=rows) as trainer:
         steps = trainer.steps
     rate = at_least_one_of(rows, Fraction(run.batch_size, run.size))
     noise = rows * accounting.calibrate(
         lambda one: Repeated(PoissonSampled(rate, Gaussian(one)), steps), epsilon=run.epsilon, delta=run.delta
     )
-    with _priced(run, noise_multiplier=noise) as trainer:
+    with _make_pricing_trainer(run, noise_multiplier=noise) as trainer:
         planned = trainer.planned_event
     drawn = check.instance(PoissonSampled, step=check.instance(Repeated, run=planned).event)
     multiplier = check.instance(Gaussian, release=drawn.event).noise_multiplier
@@ -197,7 +197,7 @@ def at_least_one_of(rows: int, rate: Fraction) -> Fraction:
     return 1 - Fraction(none, _FINE)
 
 
-def _priced(run: Run, **noise: Any) -> Trainer:
+def _make_pricing_trainer(run: Run, **noise: Any) -> Trainer:
     network = nn.Linear(1, 1, device="meta").to_empty(device="cpu")  # draws no number of anybody's
     return Trainer(
         network,

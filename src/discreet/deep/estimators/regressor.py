@@ -92,7 +92,7 @@ class Regressor(RegressorMixin, NetworkLearner):
         self._label_limits()
         return self._run(self.epsilon, self.delta).price.event
 
-    def _fitted(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
+    def _fit_rows(self, X: Any, y: Any, *, most_steps: int | None = None) -> Self:
         rows, labels = read_labelled(self, X, y)
         event, bits = self.plan_event(self.n_features_in_), self._bits()
         try:
@@ -118,5 +118,5 @@ class Regressor(RegressorMixin, NetworkLearner):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicts a number for each row, within the bounds of the labels."""
         low, high = self._label_limits()
-        found = np.clip(self._predicted(X)[:, 0], -1.0, 1.0)
+        found = np.clip(self._predict_outputs(X)[:, 0], -1.0, 1.0)
         return np.asarray((low + high) / 2 + found * (high - low) / 2)

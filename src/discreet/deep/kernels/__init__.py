@@ -16,11 +16,11 @@ from torch import Tensor
 def usable(*values: Tensor) -> bool:
     """Returns whether the kernels can compute with these."""
     kinds = (torch.float32, torch.bfloat16)
-    return all(value.is_cuda and value.dtype in kinds for value in values) and _installed()
+    return all(value.is_cuda and value.dtype in kinds for value in values) and _has_triton()
 
 
 @cache
-def _installed() -> bool:
+def _has_triton() -> bool:
     return find_spec("triton") is not None
 
 

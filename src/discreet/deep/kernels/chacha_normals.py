@@ -12,20 +12,20 @@ _PER_STATE = 8  # deviates from the 16 words of one state
 
 
 @triton.jit
-def _turned(x, places: tl.constexpr):  # type: ignore[no-untyped-def]
+def _rotate_bits(x, places: tl.constexpr):  # type: ignore[no-untyped-def]
     return (x << places) | (x >> (32 - places))
 
 
 @triton.jit
 def _quarter(a, b, c, d):  # type: ignore[no-untyped-def]
     a += b
-    d = _turned(d ^ a, 16)
+    d = _rotate_bits(d ^ a, 16)
     c += d
-    b = _turned(b ^ c, 12)
+    b = _rotate_bits(b ^ c, 12)
     a += b
-    d = _turned(d ^ a, 8)
+    d = _rotate_bits(d ^ a, 8)
     c += d
-    b = _turned(b ^ c, 7)
+    b = _rotate_bits(b ^ c, 7)
     return a, b, c, d
 
 

@@ -36,10 +36,10 @@ class Plain:
         self.schema = pa.schema([(name, kind) for _, name, (kind, _) in self._kept])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        reader = pa.RecordBatchReader.from_batches(self.schema, self._made())
+        reader = pa.RecordBatchReader.from_batches(self.schema, self._convert_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _made(self) -> Iterator[Any]:
+    def _convert_batches(self) -> Iterator[Any]:
         for batch in self._batches():
             arrays = [convert(batch.column(place)) for place, _, (_, convert) in self._kept]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

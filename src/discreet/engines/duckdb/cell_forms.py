@@ -130,17 +130,17 @@ class Mend(Enum):
     ZONED = "moments in UTC, without a zone"
 
 
-def unsigned(sql: str) -> str:
+def strip_signs(sql: str) -> str:
     """Writes a text without signs of currencies and percents."""
     return f"regexp_replace({sql}, '{_SIGN}|%', '', 'g')"
 
 
-_BARE = f"regexp_replace({unsigned('{0}')}, {DIALECT.text_literal(_GAP)}, '', 'g')"
+_BARE = f"regexp_replace({strip_signs('{0}')}, {DIALECT.text_literal(_GAP)}, '', 'g')"
 _SLASHED = "regexp_replace(replace({0}, 'T', ' '), '[.-]', '/', 'g')"
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M %p", " %I:%M:%S %p")
 
 
-def _parsed(cell: str, *days: str) -> str:
+def _parse_date(cell: str, *days: str) -> str:
     formats = ", ".join(f"'{day}{time}'" for day in days for time in _TIMES)
     return _plain(f"try_strptime({cell}, [{formats}])")
 
@@ -155,10 +155,10 @@ _MENDS: Mapping[Mend, str] = {
     Mend.COMMA_GROUPS: f"replace({_BARE}, ',', '')",
     Mend.DECIMAL_COMMA: f"replace({_BARE}, ',', '.')",
     Mend.POINT_GROUPS: f"replace(replace({_BARE}, '.', ''), ',', '.')",
-    Mend.DAY_FIRST: _parsed(_SLASHED, "%d/%m/%y", "%d/%m/%Y"),  # of two digits first: %Y reads them as they are
-    Mend.MONTH_FIRST: _parsed(_SLASHED, "%m/%d/%y", "%m/%d/%Y"),
-    Mend.YEAR_FIRST: _parsed(_SLASHED, "%Y/%m/%d"),
-    Mend.NAMED_MONTH: _parsed(
+    Mend.DAY_FIRST: _parse_date(_SLASHED, "%d/%m/%y", "%d/%m/%Y"),  # of two digits first: %Y reads them as they are
+    Mend.MONTH_FIRST: _parse_date(_SLASHED, "%m/%d/%y", "%m/%d/%Y"),
+    Mend.YEAR_FIRST: _parse_date(_SLASHED, "%Y/%m/%d"),
+    Mend.NAMED_MONTH: _parse_date(
         "{0}",
         *(f"{a}{b}" for a in ("%d %b ", "%d-%b-", "%d %B ") for b in ("%y", "%Y")),
         "%b %d, %Y",
@@ -169,6 +169,6 @@ _MENDS: Mapping[Mend, str] = {
 }
 
 
-def mended(cell: str, mend: Mend) -> str:
+def mend_cell(cell: str, mend: Mend) -> str:
     """Writes a cell plainly."""
     return _MENDS[mend].replace("{0}", cell)

@@ -13,7 +13,7 @@ import duckdb
 
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import Stream, source_of
-from discreet.engines.duckdb.tables import described, fetched, hardened, put
+from discreet.engines.duckdb.tables import describe_source, fetch_rows, open_database, put
 
 Row = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Copy(Protocol):
     def keep(self, places: Collection[int]) -> Copy:
         """Copies some rows only; their places are other ones."""
 
-    def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Any:
+    def with_changes(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Any:
         """Returns the table without some rows and with others, as something that a curator can protect."""
 
 
@@ -63,7 +63,7 @@ class _Listed:
         kept = set(places)
         return _Listed([row for place, row in enumerate(self._rows) if place in kept])
 
-    def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> list[Row]:
+    def with_changes(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> list[Row]:
         left = set(without)
         return [*(row for place, row in enumerate(self._rows) if place not in left), *more]
 
@@ -76,33 +76,33 @@ class _Stored:
 
     @classmethod
     def of(cls, table: Any, columns: Collection[str] | None) -> _Stored:
-        connection, source = hardened(), source_of(table)
+        connection, source = open_database(), source_of(table)
         connection.execute("SET preserve_insertion_order = true")  # so that a seed tries the same again
-        known = {n: column for n, column in described(source).items() if columns is None or n in columns}
+        known = {n: column for n, column in describe_source(source).items() if columns is None or n in columns}
         put(connection, (source, known), "given")
-        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {DIALECT.quoted(_PLACE)}, * FROM given"
-        fetched(connection, {"given": (source, known)}, sql, {})
+        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {DIALECT.quote_name(_PLACE)}, * FROM given"
+        fetch_rows(connection, {"given": (source, known)}, sql, {})
         return cls(connection, list(known), "whole")
 
     def column(self, names: Sequence[str]) -> list[Row]:
-        return self._fetched(names, "")
+        return self._fetch_rows(names, "")
 
     def rows(self, places: Iterable[int]) -> list[Row]:
         listed = ", ".join(str(int(place)) for place in places)
-        return self._fetched(self._names, f"WHERE {DIALECT.quoted(_PLACE)} IN ({listed})") if listed else []
+        return self._fetch_rows(self._names, f"WHERE {DIALECT.quote_name(_PLACE)} IN ({listed})") if listed else []
 
     def keep(self, places: Collection[int]) -> _Stored:
         listed = ", ".join(str(int(place)) for place in places) or "-1"
-        place, name = DIALECT.quoted(_PLACE), f"{self._table}_kept"
+        place, name = DIALECT.quote_name(_PLACE), f"{self._table}_kept"
         self._connection.execute(
             f"CREATE TABLE {name} AS SELECT * REPLACE (row_number() OVER (ORDER BY {place}) - 1 AS {place}) "
             f"FROM {self._table} WHERE {place} IN ({listed})"
         )
         return _Stored(self._connection, self._names, name)
 
-    def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Stream:
+    def with_changes(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Stream:
         self._made += 1
-        extra, shown = f"{self._table}_{self._made}", ", ".join(map(DIALECT.quoted, self._names))
+        extra, shown = f"{self._table}_{self._made}", ", ".join(map(DIALECT.quote_name, self._names))
         self._connection.execute(f"CREATE TABLE {extra} AS SELECT {shown} FROM {self._table} LIMIT 0")
         kinds = [kind for _, kind, *_ in self._connection.execute(f"DESCRIBE {extra}").fetchall()]
         cells = "(" + ", ".join(f"TRY_CAST(? AS {kind})" for kind in kinds) + ")"
@@ -111,12 +111,12 @@ class _Stored:
             self._connection.execute(f"INSERT INTO {extra} VALUES {', '.join([cells] * len(more))}", values)
         listed = ", ".join(str(int(place)) for place in without) or "-1"
         sql = (
-            f"SELECT {shown} FROM {self._table} WHERE {DIALECT.quoted(_PLACE)} NOT IN ({listed}) "
+            f"SELECT {shown} FROM {self._table} WHERE {DIALECT.quote_name(_PLACE)} NOT IN ({listed}) "
             f"UNION ALL SELECT {shown} FROM {extra}"
         )
         return Stream(lambda: self._connection.sql(sql))
 
-    def _fetched(self, names: Sequence[str], where: str) -> list[Row]:
-        shown = ", ".join(map(DIALECT.quoted, names))
-        sql = f"SELECT {shown or '1'} FROM {self._table} {where} ORDER BY {DIALECT.quoted(_PLACE)}"
+    def _fetch_rows(self, names: Sequence[str], where: str) -> list[Row]:
+        shown = ", ".join(map(DIALECT.quote_name, names))
+        sql = f"SELECT {shown or '1'} FROM {self._table} {where} ORDER BY {DIALECT.quote_name(_PLACE)}"
         return [dict(zip(names, row, strict=False)) for row in self._connection.execute(sql).fetchall()]

@@ -43,8 +43,8 @@ class Header:
     def troubles(self) -> tuple[str, ...]:
         """Why these names cannot be declared as they are; nothing if they can."""
         told = []
-        counts = Counter(map(_folded, self.names))
-        twice = sorted({name for name in self.names if counts[_folded(name)] > 1 and name.strip()})
+        counts = Counter(map(_fold_name, self.names))
+        twice = sorted({name for name in self.names if counts[_fold_name(name)] > 1 and name.strip()})
         if twice:
             told.append(f"Columns have the same name: {_some(map(repr, twice))}.")
         empty = [str(place) for place, name in enumerate(self.names, start=1) if not name.strip()]
@@ -56,23 +56,23 @@ class Header:
         return tuple(told)
 
     @property
-    def mended(self) -> tuple[str, ...]:
+    def mended_names(self) -> tuple[str, ...]:
         r"""Names that can be declared, each once: a second `ward` is `ward_2`, a column without a name `column_3`.
 
-        >>> Header(("ward", "Ward", "", "heart\nrate"), ",").mended
+        >>> Header(("ward", "Ward", "", "heart\nrate"), ",").mended_names
         ('ward', 'Ward_2', 'column_3', 'heart rate')
         """
         made: list[str] = []
-        taken, numbers = {_folded(name) for name in self.names}, dict[str, Iterator[int]]()
+        taken, numbers = {_fold_name(name) for name in self.names}, dict[str, Iterator[int]]()
         for place, written in enumerate(self.names, start=1):
             name = _plain(written)
-            if name and _folded(name) not in numbers:
-                numbers[_folded(name)] = count(2)
+            if name and _fold_name(name) not in numbers:
+                numbers[_fold_name(name)] = count(2)
                 made.append(name)
                 continue
-            others = _others(name, numbers[_folded(name)]) if name else _others(f"column_{place}", count(1))
-            made.append(next(one for one in others if _folded(one) not in taken))
-            taken.add(_folded(made[-1]))
+            others = _others(name, numbers[_fold_name(name)]) if name else _others(f"column_{place}", count(1))
+            made.append(next(one for one in others if _fold_name(one) not in taken))
+            taken.add(_fold_name(made[-1]))
         return tuple(made)
 
 
@@ -93,7 +93,7 @@ def _plain(name: str) -> str:
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", shown)).strip()
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """What tells names apart: not letter case, as in questions, nor how accents or blanks are written."""
     return unicodedata.normalize("NFC", _plain(name).casefold())
 
@@ -132,7 +132,7 @@ def first_record(path: Path) -> str:
         InvalidParameter: if it cannot be unpacked, or there is none within a megabyte.
     """
     try:
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             start = file.read(LONGEST)
     except (OSError, EOFError, zlib.error):
         raise InvalidParameter("source", path.name, "to be a file that can be read", "Pack it again.") from None
@@ -167,6 +167,6 @@ def _not_a_header(hint: str) -> InvalidParameter:
     return InvalidParameter("source", "a first line", "to hold the names of columns", f"{hint}.")
 
 
-def opened(path: Path) -> BufferedIOBase:
+def open_unpacked(path: Path) -> BufferedIOBase:
     """Opens a file to read its bytes, unpacked."""
     return gzip.open(path) if path.name.endswith(PACKED) else path.open("rb")

@@ -22,12 +22,21 @@ from discreet.engines.base import Engine, check_columns
 from discreet.engines.duckdb.csv_header import PACKED
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, source_of
-from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, fetched_table, hardened, paths_of, put
+from discreet.engines.duckdb.tables import (
+    FATAL,
+    Readable,
+    describe_source,
+    fetch_rows,
+    fetched_table,
+    open_database,
+    paths_of,
+    put,
+)
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import Fetched, FetchedRows, FetchedTable
 from discreet.engines.sql.printer import Access
 from discreet.engines.sql.relations import StoredTable
-from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
@@ -54,9 +63,9 @@ class _Table:
     columns: Mapping[str, Column]
 
     @property
-    def stored(self) -> dict[str, tuple[Type, str]]:
+    def stored_columns(self) -> dict[str, tuple[Type, str]]:
         """Columns as they are in the database, where their expressions have been applied."""
-        return {name: (column.type, DIALECT.quoted(name)) for name, column in self.columns.items()}
+        return {name: (column.type, DIALECT.quote_name(name)) for name, column in self.columns.items()}
 
 
 class DuckDB(Engine):
@@ -103,7 +112,7 @@ class DuckDB(Engine):
         if isinstance(kind, Csv):
             return {}
         untyped = kind.texts if isinstance(kind, Frame) else ()
-        return {name: column.type for name, column in described(kind).items() if name not in untyped}
+        return {name: column.type for name, column in describe_source(kind).items() if name not in untyped}
 
     def close(self) -> None:
         """Closes the database; running questions end with `QueryFailed`."""
@@ -116,7 +125,7 @@ class DuckDB(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
-        known = described(kind)
+        known = describe_source(kind)
         check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
         with self._lock:
             self._sizes.clear()
@@ -127,10 +136,10 @@ class DuckDB(Engine):
 
     def _prepare(self, reading: Reading) -> Callable[[], GroupColumns]:
         stored = {
-            name: StoredTable(f"t{place}", table.stored, self._columns[name])
+            name: StoredTable(f"t{place}", table.stored_columns, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
-        translate = partial(translated, reading, self.dialect, stored)
+        translate = partial(translate_reading, reading, self.dialect, stored)
         made = translate()  # which refuses what cannot be asked
         chosen = None if reading.source is not None or reading.bounding is None else partial(self._access, reading)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
@@ -168,7 +177,7 @@ class DuckDB(Engine):
         if kinds != (Type.INT, Type.INT) or isinstance(self._tables[table].source, Csv):
             return _UNKNOWN
         if (table, unit) not in self._sizes:
-            place, column = list(self._tables).index(table), DIALECT.quoted(unit)
+            place, column = list(self._tables).index(table), DIALECT.quote_name(unit)
             sql = f"SELECT min({column}), max({column}), count(*) FROM t{place}"
             try:
                 ((least, most, rows),) = cursor.execute(sql).fetchall()
@@ -194,7 +203,7 @@ class DuckDB(Engine):
                     chosen = best(cursor)
                     if chosen.is_long:
                         return FetchedTable(fetched_table(cursor, asked, chosen.sql, chosen.parameters, stopped))
-                    return FetchedRows(fetched(cursor, asked, chosen.sql, chosen.parameters, stopped))
+                    return FetchedRows(fetch_rows(cursor, asked, chosen.sql, chosen.parameters, stopped))
                 except FATAL:
                     self._forget()
                     raise
@@ -208,17 +217,17 @@ class DuckDB(Engine):
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._open is None:
-                self._open = self._sealed()
+                self._open = self._open_sealed_database()
             return self._open.cursor()
 
-    def _sealed(self) -> duckdb.DuckDBPyConnection:
+    def _open_sealed_database(self) -> duckdb.DuckDBPyConnection:
         """A database that holds the registered tables and can reach nothing else."""
         settings = {name: value for name, value in self._settings.items() if value is not None}
         settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
-        connection = hardened(**settings)
+        connection = open_database(**settings)
         connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
 
-        def filled(_stopped: threading.Event) -> duckdb.DuckDBPyConnection:
+        def fill_connection(_stopped: threading.Event) -> duckdb.DuckDBPyConnection:
             try:
                 self._fill(connection)
             except BaseException:
@@ -226,7 +235,7 @@ class DuckDB(Engine):
                 raise
             return connection
 
-        return stoppable(filled, connection.interrupt)
+        return stoppable(fill_connection, connection.interrupt)
 
     def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
         paths = sorted({str(path) for table in self._tables.values() for path in paths_of(table.source)})

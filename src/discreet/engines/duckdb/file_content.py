@@ -15,10 +15,10 @@ from typing import Any, Self
 import duckdb
 
 from discreet.dataclass import dataclass
-from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
+from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mend_cell, reads, strip_signs
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Csv, renamed, source_of
-from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
+from discreet.engines.duckdb.sources import Csv, rename_columns, source_of
+from discreet.engines.duckdb.tables import csv_scan, describe_source, fetch_rows, open_database, put
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
@@ -98,18 +98,18 @@ class FileContent:
     """
 
     def __init__(self, path: Path, *, most_columns: int | None = None, names: Sequence[str] = ()) -> None:
-        self.source = renamed(path, names) if names else source_of(path)
+        self.source = rename_columns(path, names) if names else source_of(path)
         if isinstance(self.source, Csv):
             _require_few(len(self.source.header), most_columns)
-        self._columns = described(self.source)
+        self._columns = describe_source(self.source)
         _require_few(len(self._columns), most_columns)
-        self._connection = hardened()
+        self._connection = open_database()
         self._connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
         with _readable():
             put(self._connection, (self.source, self._columns), "given")
 
     @property
-    def stored(self) -> dict[str, Type]:
+    def stored_types(self) -> dict[str, Type]:
         """The columns and the types that the format gives them."""
         return {name: column.type for name, column in self._columns.items()}
 
@@ -130,7 +130,7 @@ class FileContent:
                 forms={listed[place]: count for place, count in (found[2 * i] or {}).items()},
                 distinct=found[2 * i + 1],
             )
-            for i, (name, kind) in enumerate(self.stored.items())
+            for i, (name, kind) in enumerate(self.stored_types.items())
         }
 
     def values(
@@ -165,7 +165,7 @@ class FileContent:
         counted = f"SELECT {unit} AS unit, count(*) AS n FROM ({self._rows()}) GROUP BY 1"
         quantiles = f"quantile_disc(n, {list(SHARES)}) FILTER (unit IS NOT NULL)"
         sql = f"SELECT count(unit), coalesce(sum(n) FILTER (unit IS NULL), 0), {quantiles} FROM ({counted})"
-        ((units, without, found),) = self._fetched(sql)
+        ((units, without, found),) = self._fetch_rows(sql)
         most = dict(zip(SHARES, found or [0] * len(SHARES), strict=True))
         return RowsPerUnit(units=units, without=int(without), quantiles=most)
 
@@ -174,10 +174,10 @@ class FileContent:
         if not isinstance(self.source, Csv):
             return {}
         scan = csv_scan(self.source, "store_rejects = true, rejects_limit = 0, parallel = false")
-        cells = ", ".join(f"count({DIALECT.quoted(name)})" for name in self.source.header)
-        self._fetched(f"SELECT {cells} FROM {scan}")
+        cells = ", ".join(f"count({DIALECT.quote_name(name)})" for name in self.source.header)
+        self._fetch_rows(f"SELECT {cells} FROM {scan}")
         sql = "SELECT error_type, count(DISTINCT line), min(line) FROM reject_errors GROUP BY 1 ORDER BY 3"
-        return {str(kind).lower(): (count, first) for kind, count, first in self._fetched(sql)}
+        return {str(kind).lower(): (count, first) for kind, count, first in self._fetch_rows(sql)}
 
     def write(self, path: Path, mends: Mapping[str, Mend]) -> None:
         """Writes a copy as CSV with a header, in which some columns are written plainly.
@@ -186,12 +186,12 @@ class FileContent:
             InvalidParameter: if it cannot be written.
         """
         columns = ", ".join(
-            f"{mended(cell, mends[name]) if name in mends else cell} AS {DIALECT.quoted(name)}"
+            f"{mend_cell(cell, mends[name]) if name in mends else cell} AS {DIALECT.quote_name(name)}"
             for name, (cell, _) in self._cells.items()
         )
         self._connection.execute("SET preserve_insertion_order = true")
         target = DIALECT.text_literal(str(path))
-        self._fetched(
+        self._fetch_rows(
             f"COPY (SELECT {columns} FROM ({self._rows()})) TO {target} (FORMAT csv, HEADER true, USE_TMP_FILE false)"
         )
 
@@ -208,12 +208,13 @@ class FileContent:
     @property
     def _cells(self) -> dict[str, tuple[str, Type]]:
         """How the cells of each column are called below, and how they are stored."""
-        return {name: (f"c{place}", kind) for place, (name, kind) in enumerate(self.stored.items())}
+        return {name: (f"c{place}", kind) for place, (name, kind) in enumerate(self.stored_types.items())}
 
     def _rows(self, *, signs: bool = True) -> str:
         """All cells, texts without spaces around them, as types are read from them; perhaps without signs."""
+        quoted = {name: DIALECT.quote_name(name) for name in self._cells}
         shown = (
-            f"{_bare(DIALECT.quoted(name), signs=signs) if kind is Type.TEXT else DIALECT.quoted(name)} AS {cell}"
+            f"{_bare(quoted[name], signs=signs) if kind is Type.TEXT else quoted[name]} AS {cell}"
             for name, (cell, kind) in self._cells.items()
         )
         return f"SELECT {', '.join(shown)} FROM given"
@@ -223,13 +224,13 @@ class FileContent:
         return reads(kind, cell) if stored is Type.TEXT else cell
 
     def _row(self, terms: Sequence[str], *, signs: bool = True) -> tuple[Any, ...]:
-        return self._fetched(f"SELECT {', '.join(terms)} FROM ({self._rows(signs=signs)})")[0]
+        return self._fetch_rows(f"SELECT {', '.join(terms)} FROM ({self._rows(signs=signs)})")[0]
 
-    def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
+    def _fetch_rows(self, sql: str) -> list[tuple[Any, ...]]:
         readable = {"given": (self.source, self._columns)}
         with _readable():
             return stoppable(
-                lambda stopped: fetched(self._connection, readable, sql, {}, stopped), self._connection.interrupt
+                lambda stopped: fetch_rows(self._connection, readable, sql, {}, stopped), self._connection.interrupt
             )
 
 
@@ -256,7 +257,7 @@ def _readable() -> Iterator[None]:
 
 
 def _bare(sql: str, *, signs: bool) -> str:
-    return f"trim({sql if signs else unsigned(sql)}, ' ')"
+    return f"trim({sql if signs else strip_signs(sql)}, ' ')"
 
 
 def _values(found: Sequence[Any], most: int) -> ColumnValues:

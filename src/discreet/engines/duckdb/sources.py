@@ -129,7 +129,7 @@ def _csv(paths: tuple[Path, ...]) -> Csv:
     return Csv(paths, header.names, header.delimiter)
 
 
-def renamed(path: Path, names: Sequence[str]) -> Csv:
+def rename_columns(path: Path, names: Sequence[str]) -> Csv:
     """Returns a text file whose columns are called otherwise than in its header."""
     header = read_header(path)
     if len(names) != len(header.names):
@@ -144,24 +144,26 @@ def _frame(given: Any) -> Frame:
     if isinstance(native, nw.LazyFrame):
         raise InvalidParameter("source", type(given).__name__, "not to be lazy", "Collect it first.")
     if not isinstance(native, nw.DataFrame) or native.implementation.is_pyarrow():
-        return _streamed(given)
+        return _make_frame(given)
     objects = tuple(name for name, kind in native.schema.items() if kind == nw.Object)
     if native.implementation.is_pandas_like():
         return Frame(arrow.pandas(nw.to_native(native), text_of), objects)
-    return _streamed(nw.to_native(native.drop(*objects)))
+    return _make_frame(nw.to_native(native.drop(*objects)))
 
 
-def _streamed(given: Any) -> Frame:
+def _make_frame(given: Any) -> Frame:
     """Frames can be read as often as they are asked; a reader of batches only once."""
     if not hasattr(given, "__arrow_c_stream__") or hasattr(given, "read_next_batch"):
-        raise _refused(given)
+        raise _source_error(given)
     try:
         return Frame(arrow.stream_of(given))
     except ValueError:  # a type that Arrow has not
-        raise _refused(given, "Leave out columns of types that Arrow does not have, such as 128-bit numbers.") from None
+        raise _source_error(
+            given, "Leave out columns of types that Arrow does not have, such as 128-bit numbers."
+        ) from None
 
 
-def _refused(given: Any, hint: str = "") -> InvalidParameter:
+def _source_error(given: Any, hint: str = "") -> InvalidParameter:
     usual = "Pass a path to Parquet or CSV, a pandas, polars or Arrow frame, or a FileTable."
     return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)
 
@@ -182,15 +184,15 @@ def files_of(source: Any) -> dict[str, str]:
         return source.origins
     if isinstance(source, FileTable):
         table = f"#{source.schema}.{source.table}".casefold()  # DuckDB does not tell letter cases apart
-        return {f"{path}{table}": f"{file}{table}" for path, file in _found([source.path]).items()}
+        return {f"{path}{table}": f"{file}{table}" for path, file in _identify_files([source.path]).items()}
     if isinstance(source, str | Path):
-        return _found([source])
+        return _identify_files([source])
     if isinstance(source, Sequence) and source and all(isinstance(path, str | Path) for path in source):
-        return _found(source)
+        return _identify_files(source)
     return {}
 
 
-def _found(paths: Sequence[str | Path]) -> dict[str, str]:
+def _identify_files(paths: Sequence[str | Path]) -> dict[str, str]:
     found = {}
     for path in map(existing, paths):
         state = path.stat()
@@ -253,14 +255,14 @@ def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
         read = _PARAMETRIC[kind.id](kind) if kind.id in _PARAMETRIC else STORED.get(str(kind))
         if read is not None:
             text = UNCHECKED_TEXT if str(kind) == "VARCHAR" and not checked else read[1]
-            found[name] = Column(str(kind), read[0], text.replace("{0}", DIALECT.quoted(name)))
+            found[name] = Column(str(kind), read[0], text.replace("{0}", DIALECT.quote_name(name)))
     return found
 
 
 def csv_columns(source: Csv) -> dict[str, Column]:
     """Returns the columns of text files, as `columns_of` does: all are texts, which DuckDB checks."""
     kind, sql = STORED["VARCHAR"]
-    return {name: Column("VARCHAR", kind, sql.replace("{0}", DIALECT.quoted(name))) for name in source.header}
+    return {name: Column("VARCHAR", kind, sql.replace("{0}", DIALECT.quote_name(name))) for name in source.header}
 
 
 def _decimal(kind: Any) -> tuple[Type, str]:

@@ -43,7 +43,7 @@ Readable = tuple[Source, Mapping[str, Column]]
 """A source, and its columns that questions see."""
 
 
-def hardened(**settings: Any) -> duckdb.DuckDBPyConnection:
+def open_database(**settings: Any) -> duckdb.DuckDBPyConnection:
     """Opens an empty database in memory that loads nothing by itself, prints nothing, and writes no file unasked."""
     # DuckDB's default is .tmp where the process runs: private rows would stay there in a file
     connection = duckdb.connect(config={"temp_directory": "", **_HARDENED, **settings})
@@ -60,11 +60,11 @@ def _describer() -> duckdb.DuckDBPyConnection:
     """
     process = os.getpid()
     if process not in _DESCRIBERS:
-        _DESCRIBERS[process] = hardened()
+        _DESCRIBERS[process] = open_database()
     return _DESCRIBERS[process].cursor()
 
 
-def described(source: Source) -> dict[str, Column]:
+def describe_source(source: Source) -> dict[str, Column]:
     """Returns the columns of a source that can be read whatever is in them, from its format.
 
     Raises:
@@ -72,7 +72,7 @@ def described(source: Source) -> dict[str, Column]:
     """
     if isinstance(source, Csv):  # which was found readable with its header; to open a database takes much longer
         return csv_columns(source)
-    with hardened() if isinstance(source, FileTable) else _describer() as connection:
+    with open_database() if isinstance(source, FileTable) else _describer() as connection:
         try:
             if isinstance(source, Parquet):
                 return _described_parquet(connection, source)
@@ -103,9 +103,9 @@ def paths_of(source: Source) -> tuple[Path, ...]:
     return (source.path,) if isinstance(source, FileTable) else ()
 
 
-def listed(chosen: Iterable[tuple[str, Column]]) -> str:
+def write_select_list(chosen: Iterable[tuple[str, Column]]) -> str:
     """Writes what stands after SELECT to read columns under their names."""
-    return ", ".join(f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen)
+    return ", ".join(f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen)
 
 
 def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
@@ -113,12 +113,12 @@ def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) ->
     source, columns = readable
     text = _PREPARE[type(source)](connection, source, name)
     kind = "TABLE" if isinstance(source, Frame) else "VIEW"
-    connection.execute(f"CREATE {kind} {name} AS SELECT {listed(columns.items())} FROM {text}")
+    connection.execute(f"CREATE {kind} {name} AS SELECT {write_select_list(columns.items())} FROM {text}")
     if isinstance(source, Frame):
         connection.unregister(text)
 
 
-def fetched(
+def fetch_rows(
     connection: duckdb.DuckDBPyConnection,
     asked: Mapping[str, Readable],
     sql: str,
@@ -210,7 +210,7 @@ def _frame(connection: duckdb.DuckDBPyConnection, source: Frame, name: str) -> s
 
 def _file_table(connection: duckdb.DuckDBPyConnection, source: FileTable, name: str) -> str:
     connection.execute(f"ATTACH {DIALECT.text_literal(str(source.path))} AS {name}_file (READ_ONLY)")
-    return f"{name}_file.{DIALECT.quoted(source.schema)}.{DIALECT.quoted(source.table)}"
+    return f"{name}_file.{DIALECT.quote_name(source.schema)}.{DIALECT.quote_name(source.table)}"
 
 
 _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = {
@@ -310,7 +310,7 @@ def take_care(connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Ma
     if any(leaves[column].in_milliseconds for column in chosen):
         plain = _plain(connection, source, list(chosen), f"{name}_plain")
         read = ((n, c if c.native.startswith("DECIMAL") else plain[n]) for n, c in chosen.items())
-        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {listed(read)} FROM {name}_plain")
+        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {write_select_list(read)} FROM {name}_plain")
     elif any(column.native == "VARCHAR" for column in chosen.values()):
         _without_broken_texts(connection, source, chosen, name)
 
@@ -327,7 +327,7 @@ def _without_broken_texts(
     connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str
 ) -> None:
     """Bytes that are not UTF-8 are question marks in one scan and left out in another: a text that differs has some."""
-    texts = [DIALECT.quoted(n) for n, column in chosen.items() if column.native == "VARCHAR"]
+    texts = [DIALECT.quote_name(n) for n, column in chosen.items() if column.native == "VARCHAR"]
     marked, dropped = scan(source.paths, "replace"), scan(source.paths, "ignore")
     place, shown = ", ".join(_PLACE), ", ".join(texts)
     suspects = " OR ".join(f"contains({text}, '?')" for text in texts)
@@ -338,10 +338,10 @@ def _without_broken_texts(
         f"FROM (SELECT {place}, {shown} FROM {marked} WHERE {suspects}) AS {_ONE} "
         f"JOIN (SELECT {place}, {shown} FROM {dropped}) AS {_OTHER} USING ({place}) WHERE {' OR '.join(differ)}"
     )
-    cells = [f"{_ONE}.{DIALECT.quoted(n)}" for n, column in chosen.items() if column.native != "VARCHAR"]
+    cells = [f"{_ONE}.{DIALECT.quote_name(n)}" for n, column in chosen.items() if column.native != "VARCHAR"]
     cells += [f"CASE WHEN {_OTHER}.b{i} THEN NULL ELSE {_ONE}.{t} END AS {t}" for i, t in enumerate(texts)]
     connection.execute(
-        f"CREATE TEMP VIEW {name} AS SELECT {listed(chosen.items())} FROM (SELECT {', '.join(cells)} "
+        f"CREATE TEMP VIEW {name} AS SELECT {write_select_list(chosen.items())} FROM (SELECT {', '.join(cells)} "
         f"FROM (SELECT *, {place} FROM {marked}) AS {_ONE} LEFT JOIN {name}_broken AS {_OTHER} USING ({place}))"
     )
 

@@ -43,7 +43,7 @@ def png(data: bytes, shape: Shape) -> NDArray[Any]:
     length = height * (1 + width * count)
     lines = zlib.decompressobj().decompress(chunks[b"IDAT"], length + 1)
     _require(len(lines) == length)
-    pixels = _unfiltered(np.frombuffer(lines, np.uint8).reshape(height, -1), count).reshape(height, width, count)
+    pixels = _undo_filters(np.frombuffer(lines, np.uint8).reshape(height, -1), count).reshape(height, width, count)
     if colour == 3:
         palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
         pixels = palette[pixels[:, :, 0]]
@@ -64,7 +64,7 @@ def _chunks(data: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _unfiltered(lines: Bytes, count: int) -> Bytes:
+def _undo_filters(lines: Bytes, count: int) -> Bytes:
     """The lines of a PNG, each of which tells in its first byte how it follows from those before it."""
     above = np.zeros(lines.shape[1] - 1, np.uint8)
     found = []

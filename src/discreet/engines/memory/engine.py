@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
 from discreet.engines.memory.relations import gather
-from discreet.engines.row_choice import Salt, normalised, stays
+from discreet.engines.row_choice import Salt, normalize_id, stays
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.group_columns import GroupColumns
@@ -82,7 +82,7 @@ def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
         return _spread(reading.spread, pairs, reading.bounding)
     split = reading.split
     if reading.bounding is not None:
-        pairs = _bounded(pairs, reading.bounding, reading.statistics if split is None else (split.term,))
+        pairs = _bound_rows(pairs, reading.bounding, reading.statistics if split is None else (split.term,))
     groups: dict[Keys, list[list[Row]]] = defaultdict(list)
     for of_unit in pairs.values():
         for keys, theirs in of_unit.items():
@@ -99,20 +99,21 @@ def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> P
     pairs: Pairs = defaultdict(lambda: defaultdict(list))
     for row in rows:
         keys = tuple(evaluate(key, row) for key in reading.keys)
-        unit = True if reading.bounding is None else normalised(row[reading.bounding.unit])
+        unit = True if reading.bounding is None else normalize_id(row[reading.bounding.unit])
         if unit is not None and (public is None or keys in public):
             pairs[unit][keys].append(row)
     return pairs
 
 
-def _bounded(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) -> Pairs:
+def _bound_rows(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) -> Pairs:
     kept: Pairs = {}
     salt = Salt(bounding.salt)
     for unit, groups in pairs.items():
         ranks = {keys: salt.rank(unit, keys) for keys in groups}
         smallest = sorted(groups, key=lambda keys: (ranks[keys], [_nulls_first(key) for key in keys]))
         kept[unit] = {
-            keys: _picked(groups[keys], bounding.rows, ranks[keys], statistics) for keys in smallest[: bounding.groups]
+            keys: _pick_rows(groups[keys], bounding.rows, ranks[keys], statistics)
+            for keys in smallest[: bounding.groups]
         }
     return kept
 
@@ -124,13 +125,13 @@ def _spread(spread: Spread, pairs: Pairs, bounding: Bounding | None) -> Groups:
     hidden = set(spread.without)
     left = {unit: {keys: rows for keys, rows in of.items() if keys not in hidden} for unit, of in pairs.items()}
     counts: dict[Keys, Counter[int]] = defaultdict(Counter)
-    for of_unit in _bounded(left, bounding, ()).values():
+    for of_unit in _bound_rows(left, bounding, ()).values():
         for keys in of_unit:
             counts[keys][len(of_unit)] += 1
     return {keys: (*sorted(found), *(found[n] for n in sorted(found))) for keys, found in counts.items()}
 
 
-def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:
+def _pick_rows(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:
     """At most so many rows, evenly spaced in the order of their terms."""
     if len(rows) <= limit:
         return rows

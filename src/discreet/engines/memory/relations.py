@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from discreet.engines.base import steps
-from discreet.engines.row_choice import Salt, normalised, put_together
+from discreet.engines.row_choice import Salt, normalize_id, put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import UNIT, Column, Expression, Order, Relation, Value
@@ -53,7 +53,7 @@ def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
         return list(rows)
     if isinstance(relation.unit, tuple):
         return [{**row, UNIT: put_together([row[name] for name in relation.unit])} for row in rows]
-    return [{**row, UNIT: normalised(row[relation.unit])} for row in rows]
+    return [{**row, UNIT: normalize_id(row[relation.unit])} for row in rows]
 
 
 @gather.register
@@ -87,7 +87,7 @@ def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
     return [
         {
             **{key.name: value for key, value in zip(relation.keys, place[1:], strict=True)},
-            **{fold.name: folded(fold, rows) for fold in relation.folds},
+            **{fold.name: fold_rows(fold, rows) for fold in relation.folds},
             UNIT: place[0],
         }
         for place, rows in groups.items()
@@ -105,7 +105,7 @@ def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
     return [{**row, **values} for row, values in zip(rows, made, strict=True)]
 
 
-def folded(fold: Fold | Window, rows: Sequence[Row]) -> Value:
+def fold_rows(fold: Fold | Window, rows: Sequence[Row]) -> Value:
     """Computes one value of several rows."""
     if fold.argument is None:
         return len(rows)
@@ -131,10 +131,10 @@ def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
 
 def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
     exponent, low, high = fold.grid
-    return _scaled(fold, sum(steps(value, exponent, low, high) or 0 for value in values), len(values))
+    return _scale_total(fold, sum(steps(value, exponent, low, high) or 0 for value in values), len(values))
 
 
-def _scaled(fold: Fold | Window, total: int, count: int) -> Value:
+def _scale_total(fold: Fold | Window, total: int, count: int) -> Value:
     """A sum of steps, or the mean of so many of them."""
     exponent, _, _ = fold.grid
     if not count or not INT_LOW <= total <= INT_HIGH:
@@ -155,7 +155,7 @@ _FOLDS: dict[str, Callable[[Sequence[Any]], Value]] = {
 @gather.register
 def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
     left, right = gather(relation.left, tables, declared), gather(relation.right, tables, declared)
-    on = _compared(relation.left, relation.right, relation.on, declared)
+    on = _find_join_pairs(relation.left, relation.right, relation.on, declared)
     found = _by_key(right, [b for _, b in on])
     empty = dict.fromkeys((name for name in shape(relation.right, declared) if name != UNIT), None)
     pairs: list[Row] = []
@@ -163,7 +163,7 @@ def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
         partners = _partners(row, [a for a, _ in on], found)
         if relation.single:
             partners = _smallest(partners)
-        pairs += [_merged(row, partner) for partner in partners]
+        pairs += [_merge_rows(row, partner) for partner in partners]
         if relation.outer and not partners:
             pairs.append({**row, **empty})
     return pairs
@@ -174,7 +174,7 @@ def _smallest(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: [(value is None, value) for value in row.values()])[:1]
 
 
-def _merged(row: Row, partner: Row) -> Row:
+def _merge_rows(row: Row, partner: Row) -> Row:
     merged = {**partner, **row}
     return merged if UNIT in row else {name: value for name, value in merged.items() if name != UNIT}
 
@@ -186,7 +186,7 @@ def _by_key(rows: Iterable[Row], on: Sequence[Expression]) -> dict[tuple[Value, 
     return found
 
 
-def _compared(left: Relation, right: Relation, on: Pairs, declared: Declared) -> Pairs:
+def _find_join_pairs(left: Relation, right: Relation, on: Pairs, declared: Declared) -> Pairs:
     """What must be equal: if both sides have people, whose rows they are, in the place of the ids as they are written.
 
     A row that is nobody's has no pair, and counts nowhere.
@@ -205,7 +205,7 @@ def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ..
 
 @gather.register
 def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
-    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    pairs = _find_join_pairs(relation.source, relation.other, relation.on, declared)
     on = [a for a, _ in pairs]
     found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
     rows = gather(relation.source, tables, declared)
@@ -216,7 +216,7 @@ def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
 
 @gather.register
 def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
-    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    pairs = _find_join_pairs(relation.source, relation.other, relation.on, declared)
     on = [a for a, _ in pairs]
     found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
     return [
@@ -311,7 +311,7 @@ _FOLDED = ("count", "count_values", "sum", "mean", "min", "max")
 def _folds(window: Window, rows: Sequence[Row], last: Sequence[int]) -> list[Value]:
     """Folds over all rows, or, in an order, over those up to each row and its equals, added up as rows come."""
     if not window.order:
-        return [folded(window, rows)] * len(rows)
+        return [fold_rows(window, rows)] * len(rows)
     found: list[Value] = []
     so_far, argument = _SoFar(window), window.argument
     for start, end in pairwise([-1, *sorted(set(last))]):
@@ -346,7 +346,7 @@ class _SoFar:
         if self._window.kind == "count_values":
             return self._count
         if self._window.kind in ("sum", "mean"):
-            return _scaled(self._window, self._total, self._count)
+            return _scale_total(self._window, self._total, self._count)
         found: Value = self._extreme
         return found
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
-from discreet.engines.postgres.posix_patterns import translated
+from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scale_double
+from discreet.engines.postgres.posix_patterns import translate_pattern
 from discreet.engines.row_choice import BUCKET, P
 from discreet.engines.sql.dialect import Dialect, Extremes, Templates
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.expressions.functions import Template
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
-from discreet.plan.model.unit_ids import WHITE_SPACE, unassigned
+from discreet.plan.model.unit_ids import WHITE_SPACE, unassigned_ranges
 
 _DAY = "[0-9]{{4}}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
@@ -88,10 +88,10 @@ def _in_case(letters: Mapping[int, int]) -> Template:
 
 def _unknown() -> str:
     """A set of the code points that `unit_ids.UNICODE` does not assign."""
-    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in unassigned()) + "]"
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in unassigned_ranges()) + "]"
 
 
-def _trimmed(sql: str) -> str:
+def _trim_text(sql: str) -> str:
     return f"nullif(btrim({sql}, '{WHITE_SPACE}'), '')"
 
 
@@ -101,7 +101,7 @@ def _normalised_id() -> str:
     A text of ASCII is in every normal form.
     """
     composed = f"CASE WHEN {{0}} IS NFC NORMALIZED OR {{0}} ~ '{_unknown()}' THEN {{0}} ELSE normalize({{0}}, NFC) END"
-    return f"CASE WHEN {_ASCII} THEN {_trimmed('{0}')} ELSE {_trimmed(composed)} END"
+    return f"CASE WHEN {_ASCII} THEN {_trim_text('{0}')} ELSE {_trim_text(composed)} END"
 
 
 # -------------------------------------------------------------------------------------------------------------- dialect
@@ -182,17 +182,17 @@ class PostgresDialect(Dialect):
         """Writes an exact sum: SUM of bigint is a NUMERIC already."""
         return f"SUM({'DISTINCT ' if distinct else ''}CAST({sql} AS bigint))"
 
-    def scaled(self, exponent: int) -> Template:
+    def scale_by_power(self, exponent: int) -> Template:
         """Returns a double times two to a power: zero where that is too small for one, NULL where it is too large."""
-        return scaled(exponent)
+        return scale_double(exponent)
 
     def scaled_within(self, exponent: int) -> Template:
         """Returns a double times two to a power, not too large by far; it may still be too small for one."""
-        return super().scaled(exponent) if exponent > 0 else scaled(exponent)
+        return super().scale_by_power(exponent) if exponent > 0 else scale_double(exponent)
 
     def pattern(self, written: str) -> str:
         """Returns a regular expression in PostgreSQL's notation."""
-        return translated(written)
+        return translate_pattern(written)
 
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         """Writes a query for lists that travel as parameters, unnested side by side; no text here holds U+0000."""
@@ -212,7 +212,7 @@ class PostgresDialect(Dialect):
         """Writes that two values are equal, NULL being like NULL: of arrays that is so, and they can be hashed."""
         return f"ARRAY[{one}] = ARRAY[{other}]"
 
-    def derived(self, query: str, *, once: bool = True) -> str:
+    def write_subquery(self, query: str, *, once: bool = True) -> str:
         """Writes a query as a table; OFFSET 0 keeps PostgreSQL from computing its values wherever they are named."""
         return f"({query} OFFSET 0) AS derived" if once else f"({query}) AS derived"
 

@@ -92,7 +92,7 @@ def _quotient() -> Template:
     )
 
 
-def scaled(exponent: int) -> Template:
+def scale_double(exponent: int) -> Template:
     """Returns a double {0} times two to a power: zero where it would be too small, NULL where it would be too large."""
     if exponent == 0:
         return Template("{0}")

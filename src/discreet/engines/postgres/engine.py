@@ -16,12 +16,12 @@ from discreet import check
 from discreet.engines.base import Engine, check_columns
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
-from discreet.engines.postgres.sessions import Sessions, fetched
-from discreet.engines.postgres.tables import Described, described
+from discreet.engines.postgres.sessions import Sessions, fetch_rows
+from discreet.engines.postgres.tables import Described, describe_source
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedRows
 from discreet.engines.sql.relations import StoredTable
-from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.model.group_columns import GroupColumns
@@ -82,12 +82,12 @@ class Postgres(Engine):
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns that the table has and this role may read, of types that can be read."""
-        return {name: kind for name, (kind, _) in self._described(source).columns.items()}
+        return {name: kind for name, (kind, _) in self._describe_source(source).columns.items()}
 
     def origins(self, source: Any) -> dict[str, str]:
         """Returns the table's address, without a user, and what the server calls it."""
         table = self._table(source)
-        return {f"{table.server}/{table.schema}.{table.table}": f"postgresql:{self._described(source).identity}"}
+        return {f"{table.server}/{table.schema}.{table.table}": f"postgresql:{self._describe_source(source).identity}"}
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses groups of patterns that PostgreSQL would find elsewhere, and texts that it cannot hold."""
@@ -105,13 +105,13 @@ class Postgres(Engine):
         self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        found = self._described(source)
+        found = self._describe_source(source)
         check_columns(name, {column: kind for column, (kind, _) in found.columns.items()}, columns, hint=_UNREADABLE)
         self._tables[name] = found
 
-    def _described(self, source: Any) -> Described:
+    def _describe_source(self, source: Any) -> Described:
         with self._sessions.transaction() as session:
-            return described(session, self._table(source))
+            return describe_source(session, self._table(source))
 
     def _table(self, source: Any) -> ServerTable:
         """The table of this database that a source names."""
@@ -133,12 +133,12 @@ class Postgres(Engine):
             for name, found in self._tables.items()
         }
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
-        made, looks = translated(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)]
+        made, looks = translate_reading(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)]
         return lambda: self._groups(made, looks)
 
     def _look(self, name: str) -> str:
         """A query that fails where a table is locked, gone, or closed to the role, before the question is sent."""
-        columns = ", ".join(map(self.dialect.quoted, self._columns[name]))
+        columns = ", ".join(map(self.dialect.quote_name, self._columns[name]))
         return f"SELECT {columns} FROM {self._tables[name].sql} LIMIT 0"
 
     def _groups(self, made: Statement, looks: Sequence[str]) -> GroupColumns:
@@ -151,7 +151,7 @@ class Postgres(Engine):
             def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
                 for look in looks:
                     session.execute(look)
-                return fetched(session, sql, values, stopped)
+                return fetch_rows(session, sql, values, stopped)
 
             rows = stoppable(read, lambda: session.cancel_safe(timeout=_CANCEL), deadline=self._deadline)
         return made.groups(FetchedRows(rows))

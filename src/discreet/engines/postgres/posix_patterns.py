@@ -27,7 +27,7 @@ from discreet.plan.expressions.patterns import (
     Repetition,
     groups,
     nullable,
-    united,
+    unite_ranges,
 )
 
 _MOST = 255  # the largest number of times that PostgreSQL reads
@@ -36,10 +36,10 @@ _PLACES = {"start": r"\A", "end": r"\Z", "edge": r"\y"}
 
 
 @lru_cache(maxsize=256)
-def translated(pattern: str) -> str:
+def translate_pattern(pattern: str) -> str:
     r"""Returns a pattern of the normal form as PostgreSQL reads it.
 
-    >>> translated(r"\A[0-9]+\z")
+    >>> translate_pattern(r"\A[0-9]+\z")
     '\\A(?:[\\u0030-\\u0039])+\\Z'
     """
     return _text(parse(pattern))
@@ -147,7 +147,7 @@ def _(node: Concatenation, after: Ranges) -> bool:
     for part in reversed(node.parts):
         if not _is_certain(part, after):
             return False
-        after = united([*_first(part), *(after if nullable(part) else ())])
+        after = unite_ranges([*_first(part), *(after if nullable(part) else ())])
     return True
 
 
@@ -158,7 +158,7 @@ def _(node: Alternation, after: Ranges) -> bool:
     for part in node.parts:
         if nullable(part) or _meet(_first(part), before) or not _is_certain(part, after):
             return False
-        before = united([*before, *_first(part)])
+        before = unite_ranges([*before, *_first(part)])
     return True
 
 
@@ -170,7 +170,7 @@ def _(node: Repetition, after: Ranges) -> bool:
         return False
     if node.least != node.most and _meet(first, after):
         return False
-    return _is_certain(node.part, united([*(first if again else ()), *after]))
+    return _is_certain(node.part, unite_ranges([*(first if again else ()), *after]))
 
 
 def _first(node: Node) -> Ranges:
@@ -178,10 +178,10 @@ def _first(node: Node) -> Ranges:
     if isinstance(node, Characters):
         return node.ranges
     if isinstance(node, Alternation):
-        return united(each for part in node.parts for each in _first(part))
+        return unite_ranges(each for part in node.parts for each in _first(part))
     if isinstance(node, Concatenation):
         needed = next((i for i, part in enumerate(node.parts) if not nullable(part)), len(node.parts))
-        return united(each for part in node.parts[: needed + 1] for each in _first(part))
+        return unite_ranges(each for part in node.parts[: needed + 1] for each in _first(part))
     return _first(node.part) if isinstance(node, Repetition | Group) else ()
 
 

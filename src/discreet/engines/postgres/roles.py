@@ -46,13 +46,13 @@ def role_statements(
     if not table.server.database:
         hint = "Write it into the address, like postgresql:///clinic?service=clinic."
         raise InvalidParameter("server", str(table.server), "to name its database", hint)
-    who, schema = DIALECT.quoted(role), DIALECT.quoted(table.schema)
-    listed = f" ({', '.join(map(DIALECT.quoted, columns))})" if columns else ""
+    who, schema = DIALECT.quote_name(role), DIALECT.quote_name(table.schema)
+    listed = f" ({', '.join(map(DIALECT.quote_name, columns))})" if columns else ""
     return [
         f"CREATE ROLE {who} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT",
-        f"GRANT CONNECT ON DATABASE {DIALECT.quoted(table.server.database)} TO {who}",
+        f"GRANT CONNECT ON DATABASE {DIALECT.quote_name(table.server.database)} TO {who}",
         f"GRANT USAGE ON SCHEMA {schema} TO {who}",
-        f"GRANT SELECT{listed} ON {schema}.{DIALECT.quoted(table.table)} TO {who}",
+        f"GRANT SELECT{listed} ON {schema}.{DIALECT.quote_name(table.table)} TO {who}",
         f"ALTER ROLE {who} SET default_transaction_read_only = 'on'",
         f"ALTER ROLE {who} SET statement_timeout = '{seconds}s'",
         *silent_statements(role),
@@ -65,4 +65,4 @@ def silent_statements(role: str) -> list[str]:
     >>> print(silent_statements("curators")[0])
     ALTER ROLE "curators" SET log_min_error_statement = 'panic'
     """
-    return [f"ALTER ROLE {DIALECT.quoted(role)} SET {name} = '{value}'" for name, value in SILENT.items()]
+    return [f"ALTER ROLE {DIALECT.quote_name(role)} SET {name} = '{value}'" for name, value in SILENT.items()]

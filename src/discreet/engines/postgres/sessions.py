@@ -77,7 +77,7 @@ class Sessions:
         Raises:
             InvalidParameter: if the server cannot be reached.
         """
-        session = self._begun()
+        session = self._acquire_session()
         try:
             yield session
             session.execute("ROLLBACK")
@@ -88,7 +88,7 @@ class Sessions:
         with self._lock:
             self._idle.append(session)
 
-    def _begun(self) -> Any:
+    def _acquire_session(self) -> Any:
         """A session in a transaction; one whose connection was lost meanwhile is replaced."""
         with self._lock:
             idle = self._own()
@@ -99,7 +99,7 @@ class Sessions:
             except driver().Error:
                 with suppress(Exception):
                     session.close()
-        return self._begin(self._opened())
+        return self._begin(self._open_session())
 
     def _own(self) -> list[Any]:
         """The idle sessions of this process."""
@@ -114,7 +114,7 @@ class Sessions:
         session.execute(f"SELECT {calls}", [text for pair in self._settings.items() for text in pair])
         return session
 
-    def _opened(self) -> Any:
+    def _open_session(self) -> Any:
         psycopg = driver()
         try:
             session = psycopg.connect(
@@ -143,7 +143,7 @@ class Sessions:
             raise InvalidParameter("source", str(self._server), condition, "Copy the table to one.")
 
 
-def fetched(session: Any, sql: str, parameters: Sequence[Any], stopped: threading.Event) -> list[tuple[Any, ...]]:
+def fetch_rows(session: Any, sql: str, parameters: Sequence[Any], stopped: threading.Event) -> list[tuple[Any, ...]]:
     """Fetches the rows of a query in a transaction.
 
     Raises:

@@ -96,7 +96,7 @@ WHERE t.typtype <> 'd' ORDER BY a.attnum
 """
 
 
-def described(session: Any, source: ServerTable) -> Described:
+def describe_source(session: Any, source: ServerTable) -> Described:
     """Looks up a table and its readable columns.
 
     Raises:
@@ -118,8 +118,8 @@ def described(session: Any, source: ServerTable) -> Described:
     for name, native, category, modifier, schema in session.execute(_COLUMNS, [oid]).fetchall():
         read = _read(native, category, modifier, schema)
         if read is not None:
-            columns[name] = read[0], read[1].replace("{0}", DIALECT.quoted(name))
-    return Described(f"{DIALECT.quoted(source.schema)}.{DIALECT.quoted(source.table)}", columns, identity)
+            columns[name] = read[0], read[1].replace("{0}", DIALECT.quote_name(name))
+    return Described(f"{DIALECT.quote_name(source.schema)}.{DIALECT.quote_name(source.table)}", columns, identity)
 
 
 def _check_kind(session: Any, source: ServerTable, oid: int, kind: str) -> None:

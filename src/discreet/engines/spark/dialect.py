@@ -107,7 +107,7 @@ def _struct(**parts: str) -> str:
 class SparkDialect(Dialect):
     """Spark's SQL: DECIMAL(38,0) sums, named parameters, arrays and structs.
 
-    >>> DIALECT.total("x"), DIALECT.quoted("a`b")
+    >>> DIALECT.total("x"), DIALECT.quote_name("a`b")
     ('SUM(CAST(x AS DECIMAL(38,0)))', '`a``b`')
     """
 
@@ -151,7 +151,7 @@ class SparkDialect(Dialect):
     run = "explode(sequence({0}, {1}))"
     extremes = struct_extremes(_struct, "{0}.b")
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """Writes a declared name as an identifier, such as `a``b`.
 
         Raises:

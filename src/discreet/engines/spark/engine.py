@@ -17,11 +17,11 @@ from discreet.dataclass import dataclass
 from discreet.engines.base import Engine, check_columns
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
-from discreet.engines.spark.sources import Column, Described, described, origins_of, source_of
+from discreet.engines.spark.sources import Column, Described, describe_source, origins_of, source_of
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.fetched import FetchedTable
 from discreet.engines.sql.relations import StoredTable
-from discreet.engines.sql.statement import Statement, translated
+from discreet.engines.sql.statement import Statement, translate_reading
 from discreet.engines.stoppable_work import stoppable
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.plan.model.group_columns import GroupColumns
@@ -67,7 +67,7 @@ class Spark(Engine):
 
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns the columns whose types Parquet, the catalog or a DataFrame carries."""
-        return {name: column.type for name, column in self._described(source).columns.items()}
+        return {name: column.type for name, column in self._describe_source(source).columns.items()}
 
     def origins(self, source: Any) -> dict[str, str]:
         """Returns where files and tables of the catalog are."""
@@ -86,7 +86,7 @@ class Spark(Engine):
             self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        found = self._described(source)
+        found = self._describe_source(source)
         check_columns(name, {column: each.type for column, each in found.columns.items()}, columns, hint=_UNREADABLE)
         chosen = {column: found.columns[column] for column in columns}
         table = _told_nothing(lambda: self._view(found, chosen))
@@ -98,7 +98,7 @@ class Spark(Engine):
 
     def _view(self, found: Described, chosen: Mapping[str, Column]) -> _Table:
         view = session.new_name()
-        read = [f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen.items()]
+        read = [f"{column.sql} AS {DIALECT.quote_name(name)}" for name, column in chosen.items()]
         frame, kept = found.frame(chosen)
         frame.selectExpr(*read).createTempView(view)
         return _Table(view, chosen, kept)
@@ -109,14 +109,14 @@ class Spark(Engine):
         if table.kept:
             self._open.catalog.dropGlobalTempView(table.kept)
 
-    def _described(self, source: Any) -> Described:
+    def _describe_source(self, source: Any) -> Described:
         kind, opened = source_of(source), self._session()
-        return _told_nothing(lambda: described(opened, kind))
+        return _told_nothing(lambda: describe_source(opened, kind))
 
     def _session(self) -> Any:
         with self._lock:
             if self._open is None:
-                self._open, self._is_own = session.opened(self._given)
+                self._open, self._is_own = session.open_session(self._given)
                 python_functions.register(self._open)
             return self._open
 
@@ -124,12 +124,12 @@ class Spark(Engine):
         stored = {
             name: StoredTable(
                 table.view,
-                {column: (found.type, DIALECT.quoted(column)) for column, found in table.columns.items()},
+                {column: (found.type, DIALECT.quote_name(column)) for column, found in table.columns.items()},
                 self._columns[name],
             )
             for name, table in self._tables.items()
         }
-        made = translated(reading, self.dialect, stored)
+        made = translate_reading(reading, self.dialect, stored)
         return lambda: self._groups(made)
 
     def _groups(self, made: Statement) -> GroupColumns:

@@ -27,18 +27,18 @@ _SENT = (errors, letter_case, pattern_grammar, pattern_matcher, patterns)
 def register(session: Any) -> None:
     """Makes the functions known to a session under their names in SQL."""
     functions = load("pyspark.sql.functions", "Spark")
-    with _sent(*_SENT), _of_this_python(session):
+    with _send_by_value(*_SENT), _of_this_python(session):
         for name, made in (
             (ID_FUNCTION, _ids(WHITE_SPACE, *doubtful_and_unassigned())),
-            (MATCHES, _searched(lambda pattern: Program.of(parse(pattern)).matches, pa.bool_())),
-            (EXTRACT, _searched(lambda pattern: Program.of(parse(pattern)).group, pa.string())),
+            (MATCHES, _make_search(lambda pattern: Program.of(parse(pattern)).matches, pa.bool_())),
+            (EXTRACT, _make_search(lambda pattern: Program.of(parse(pattern)).group, pa.string())),
         ):
             kind = "boolean" if name == MATCHES else "string"
             session.udf.register(name, functions.arrow_udf(made, kind))
 
 
 @contextmanager
-def _sent(*modules: ModuleType) -> Iterator[None]:
+def _send_by_value(*modules: ModuleType) -> Iterator[None]:
     """Runs a block in which what is taken from these modules is sent, and not looked for where it arrives."""
     pickle = load("pyspark.cloudpickle", "Spark")
     for module in modules:
@@ -64,7 +64,7 @@ def _of_this_python(session: Any) -> Iterator[None]:
         context.pythonExec = before
 
 
-def _typed(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
+def _annotate_types(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
     """The function with annotations from which Spark tells that it takes columns."""
     function.__annotations__ = dict.fromkeys((*arguments, "return"), pa.Array)
     return function
@@ -90,13 +90,13 @@ def _ids(white_space: str, doubtful: re.Pattern[str], unassigned: re.Pattern[str
             return pyarrow.nulls(len(texts), pyarrow.string())
         return pyarrow.array([of(text) for text in texts.to_pylist()], pyarrow.string())
 
-    return _typed(ids, "texts")
+    return _annotate_types(ids, "texts")
 
 
-def _searched(searcher: Callable[[str], Callable[[str], Any]], kind: Any) -> Callable[..., Any]:
+def _make_search(searcher: Callable[[str], Callable[[str], Any]], kind: Any) -> Callable[..., Any]:
     """What a pattern, the same in all rows, finds in each text; NULL of NULL."""
 
-    def searched(texts: Any, patterns: Any) -> Any:
+    def search_texts(texts: Any, patterns: Any) -> Any:
         import pyarrow  # noqa: PLC0415, ICN001 - imported where it runs
 
         if texts.null_count == len(texts):
@@ -104,4 +104,4 @@ def _searched(searcher: Callable[[str], Callable[[str], Any]], kind: Any) -> Cal
         search = searcher(patterns[0].as_py())
         return pyarrow.array([None if text is None else search(text) for text in texts.to_pylist()], kind)
 
-    return _typed(searched, "texts", "patterns")
+    return _annotate_types(search_texts, "texts", "patterns")

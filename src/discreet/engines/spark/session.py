@@ -61,7 +61,7 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _PLAIN_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark.sql.connect.logging")
 
 
-def opened(given: Any) -> tuple[Any, bool]:
+def open_session(given: Any) -> tuple[Any, bool]:
     """Returns a session of ours, and whether a driver was started for it.
 
     Args:
@@ -79,14 +79,14 @@ def opened(given: Any) -> tuple[Any, bool]:
             return _ready(_new(given)), False
         context = load("pyspark", "Spark").SparkContext._active_spark_context  # whichever thread has started it
         if context is None:
-            return _ready(_started(sessions.builder, given).newSession()), True
+            return _ready(_start_session(sessions.builder, given).newSession()), True
         if given is not None and context.master != given:
             hint = "Pass that session, or stop it first: a process has one driver."
             raise InvalidParameter("session", given, "to be the cluster of the session that is running", hint)
         return _ready(sessions.builder.getOrCreate().newSession()), False
 
 
-def _started(builder: Any, master: str | None) -> Any:
+def _start_session(builder: Any, master: str | None) -> Any:
     for name, value in _OURS.items():
         builder = builder.config(name, value)
     return (builder if master is None else builder.master(master)).getOrCreate()

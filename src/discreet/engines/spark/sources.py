@@ -46,7 +46,7 @@ def leaves_of(session: Any, files: Sequence[str]) -> dict[str, Leaf] | None:
     if not hasattr(session, "_jvm"):
         return None
     texts = dict.fromkeys(_footer(session, file) for file in files)
-    first, *others = map(parsed, texts)
+    first, *others = map(parse_schema, texts)
     if any(other.get(name) != leaf for other in others for name, leaf in first.items()):
         hint = "Write all files with the same columns and types."
         raise InvalidParameter("source", "Parquet files", "to store columns in the same way", hint)
@@ -63,10 +63,10 @@ def _footer(session: Any, file: str) -> str:
         reader.close()
 
 
-def parsed(text: str) -> dict[str, Leaf]:
+def parse_schema(text: str) -> dict[str, Leaf]:
     r"""Reads columns from a schema as Parquet's library writes it.
 
-    >>> parsed("message m {\n  optional int64 at (TIMESTAMP(MILLIS,false));\n}\n")
+    >>> parse_schema("message m {\n  optional int64 at (TIMESTAMP(MILLIS,false));\n}\n")
     {'at': Leaf(physical='int64', length=0, annotation='TIMESTAMP(MILLIS,false)')}
     """
     found = {}
@@ -213,7 +213,7 @@ def columns_of(schema: Any, stored: Callable[[str, str], Column | None]) -> dict
     fields = ((field.name, field.dataType.simpleString()) for field in schema.fields if "\0" not in field.name)
     found = {name: stored(name, native) for name, native in fields}
     return {
-        name: Column(column.native, column.type, column.sql.replace("{0}", DIALECT.quoted(name)))
+        name: Column(column.native, column.type, column.sql.replace("{0}", DIALECT.quote_name(name)))
         for name, column in found.items()
         if column is not None
     }
@@ -238,7 +238,7 @@ def _decimal(width: int, scale: int) -> str:
 def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column | None]:
     """Returns how a column of files is read: moments as numbers where Spark's reader could fail on them."""
 
-    def stored(name: str, native: str) -> Column | None:
+    def file_column(name: str, native: str) -> Column | None:
         leaf = None if leaves is None else leaves.get(name)
         digits = _DECIMAL.fullmatch(native)
         if leaf is not None and leaf.annotation in _UNSIGNED:
@@ -253,7 +253,7 @@ def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column |
                 return Column("bigint", Type.TIMESTAMP, sql)
         return in_memory(name, native)
 
-    return stored
+    return file_column
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -270,7 +270,7 @@ class Described:
     frame: Callable[[Mapping[str, Column]], tuple[Any, str]]
 
 
-def described(session: Any, source: Source) -> Described:
+def describe_source(session: Any, source: Source) -> Described:
     """Returns the columns of a source, from its format alone, in a session of ours.
 
     Raises:
@@ -284,7 +284,7 @@ def _files(session: Any, source: Files) -> Described:
     columns = columns_of(found.schema, in_files(leaves_of(session, found.inputFiles())))
 
     def frame(chosen: Mapping[str, Column]) -> tuple[Any, str]:
-        schema = ", ".join(f"{DIALECT.quoted(name)} {column.native}" for name, column in chosen.items())
+        schema = ", ".join(f"{DIALECT.quote_name(name)} {column.native}" for name, column in chosen.items())
         return session.read.schema(schema).parquet(*source.paths), ""
 
     return Described(columns, frame)
@@ -292,7 +292,7 @@ def _files(session: Any, source: Files) -> Described:
 
 def _catalog_table(session: Any, source: CatalogTable) -> Described:
     """A table whose files are Parquet; what would have to be read as another type than the catalog's is left out."""
-    name = ".".join(map(DIALECT.quoted, source.name.split(".")))
+    name = ".".join(map(DIALECT.quote_name, source.name.split(".")))
     hint = "Store what it computes as a table in Parquet, or pass a DataFrame, whose rows are kept."
     if session.catalog.getTable(name).tableType not in _TABLES:
         raise InvalidParameter("source", source.name, "to be a table, not a view", hint)
@@ -310,13 +310,13 @@ def _catalog_table(session: Any, source: CatalogTable) -> Described:
 def _frame(session: Any, source: Frame) -> Described:
     """A DataFrame; its rows are kept when it is registered, in a view that sessions of a cluster share."""
 
-    def kept(chosen: Mapping[str, Column]) -> tuple[Any, str]:
+    def checkpoint_rows(chosen: Mapping[str, Column]) -> tuple[Any, str]:
         view = new_name()
-        rows = source.frame.select(*map(DIALECT.quoted, chosen)).localCheckpoint(eager=True)
+        rows = source.frame.select(*map(DIALECT.quote_name, chosen)).localCheckpoint(eager=True)
         rows.createGlobalTempView(view)
         return session.table(f"global_temp.{view}"), view
 
-    return Described(columns_of(source.frame.schema, in_memory), kept)
+    return Described(columns_of(source.frame.schema, in_memory), checkpoint_rows)
 
 
 _DESCRIBED: Mapping[type, Callable[[Any, Any], Described]] = {

@@ -38,7 +38,7 @@ from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
 from discreet.engines.sql.group_ranks import PLACES, Rank
-from discreet.engines.sql.printer import Parts, Printer, Term, nested, select
+from discreet.engines.sql.printer import Parts, Printer, Term, print_subquery, select
 from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
@@ -68,26 +68,26 @@ class BoundedRows:
         self.k = parts.k if self.numbered is None else ["g"]
         kinds = None if self.numbered else [kind for _, kind in parts.keys]
         self.rank = Rank(parts.dialect, salt, self.kind, kinds)
-        raw = parts.printer.raw(parts.termed)
+        raw = parts.printer.raw(parts.named_terms)
         self._after = not self.late and parts.heavy is None and 0 < len(raw) <= len(parts.columns)
         self.carried = raw if self._after else parts.columns
 
     @property
     def carrying(self) -> list[str]:
         """What own rows carry: terms, or what they are computed from, where it is as little and few rows need them."""
-        return self.carried if self._after else self.parts.termed
+        return self.carried if self._after else self.parts.named_terms
 
     def with_terms(self, source: str, beside: list[str]) -> str:
         """Prints a table of the terms of rows that carry what they are computed from, and columns beside them."""
         if not self._after:
             return source
-        termed = self.parts.termed
-        return nested(select(*beside, *termed, source=self.parts.printer.later(termed, source, beside)))
+        termed = self.parts.named_terms
+        return print_subquery(select(*beside, *termed, source=self.parts.printer.later(termed, source, beside)))
 
     def own(self, terms: list[str]) -> str:
         """Prints a query for the unit, keys and terms of rows that somebody owns."""
         where = self.parts.where
-        columns = [f"{self._unit.sql} AS u", *self.parts.keyed, *terms]
+        columns = [f"{self._unit.sql} AS u", *self.parts.key_columns, *terms]
         conditions = [self._somebody.sql] if not self.late else []
         conditions += [where.sql] if where else []
         return select(*columns, source=self.parts.printer.rows([*columns, *conditions]), where=" AND ".join(conditions))
@@ -106,7 +106,7 @@ class BoundedRows:
         return self.parts.printer.access.is_slow
 
     @property
-    def known(self) -> list[str]:
+    def owner_conditions(self) -> list[str]:
         """A condition that a row is somebody's, if rows of nobody are still among those kept."""
         return ["b.u IS NOT NULL"] if self.late else []
 
@@ -141,7 +141,7 @@ class BoundedRows:
         """Prints for each row how many rows n its unit has in its group."""
         return f"COUNT(*) OVER (PARTITION BY {unit} ORDER BY {self.group_order()} {ALIKE}) AS n"
 
-    def moved(self, place: str) -> str:
+    def moved_place(self, place: str) -> str:
         """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
 
         It is below n for the first row that stays of each pair, and for no other.
@@ -151,7 +151,7 @@ class BoundedRows:
 
     def with_keys(self, text: str, columns: list[str]) -> str:
         """A query for columns of groups, beside the groups' keys."""
-        return text if self.numbered is None else self.numbered.told(nested(text), "x", columns)
+        return text if self.numbered is None else self.numbered.print_keys(print_subquery(text), "x", columns)
 
     def spread(self, without: tuple[tuple[Value, ...], ...]) -> str:
         """Prints a statement for the units of each group by how many groups they are kept in, as two lists.
@@ -160,16 +160,16 @@ class BoundedRows:
         each of them.
         """
         parts, groups, dialect = self.parts, self.limits.groups, self.parts.dialect
-        conditions = [*self.known, *([f"NOT {parts.among(without, 'b')}"] if without else [])]
+        conditions = [*self.owner_conditions, *([f"NOT {parts.among(without, 'b')}"] if without else [])]
         own = ["b.u", *(f"b.{k}" for k in parts.k)]
-        pairs = nested(select(*own, source="own AS b", where=" AND ".join(conditions), group=own))
+        pairs = print_subquery(select(*own, source="own AS b", where=" AND ".join(conditions), group=own))
         ranked = self.rank.of(self.rank.number("u"), pairs, ["u", *parts.k])
         place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {self.group_order()}) AS place"
-        placed = nested(select(*parts.k, place, "COUNT(*) OVER (PARTITION BY u) AS m", source=ranked))
+        placed = print_subquery(select(*parts.k, place, "COUNT(*) OVER (PARTITION BY u) AS m", source=ranked))
         kept = select(*parts.k, f"LEAST(m, {groups}) AS c", source=placed, where=f"place <= {groups}")
-        counted = select(*parts.k, "c", "COUNT(*) AS n", source=nested(kept), group=[*parts.k, "c"])
+        counted = select(*parts.k, "c", "COUNT(*) AS n", source=print_subquery(kept), group=[*parts.k, "c"])
         cells = [f"{dialect.ordered_list.format(x, 'c')} AS {name}" for x, name in (("c", "cells"), ("n", "counts"))]
-        found = select(*parts.k, *cells, source=nested(counted), group=parts.k)
+        found = select(*parts.k, *cells, source=print_subquery(counted), group=parts.k)
         return f"WITH own {dialect.inline} ({self.own([])}) {found}"
 
 
@@ -246,13 +246,13 @@ class _PublicGroups:
             self._dialect.same(f"q.{p}", f"{name}.k{i}") if None in self._lists[i] else f"q.{p} = {name}.k{i}"
             for i, p in enumerate(self._keys)
         )
-        source = f"{source} JOIN {nested(self._table, 'q')} ON {same}"
+        source = f"{source} JOIN {print_subquery(self._table, 'q')} ON {same}"
         return select(f"q.{self._number} AS g", *columns, source=source, where=where)
 
-    def told(self, source: str, name: str, columns: list[str]) -> str:
+    def print_keys(self, source: str, name: str, columns: list[str]) -> str:
         """Prints a query for the keys and columns of a source's rows that have a number g."""
         keys = (f"q.{p} AS k{i}" for i, p in enumerate(self._keys))
-        source = f"{source} JOIN {nested(self._table, 'q')} ON q.{self._number} = {name}.g"
+        source = f"{source} JOIN {print_subquery(self._table, 'q')} ON q.{self._number} = {name}.g"
         return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
 
 
@@ -273,7 +273,7 @@ class PlacedRows:
         windows = [f"DENSE_RANK() {over} AS d", f"COUNT(*) {over} AS n"]
         placed = select("v", *self.names, "r", *windows, source=ranked)
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
-        return select("v", *self.names, "r", "n", source=nested(placed), where=within)
+        return select("v", *self.names, "r", "n", source=print_subquery(placed), where=within)
 
     def totals(self, others: str = "") -> str:
         """Prints what the rows kept add up to; where units are counted, the first row of each pair is told by f."""
@@ -281,35 +281,39 @@ class PlacedRows:
         units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
         return select(
             *(*k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t)),
-            source=self._rows.with_terms(nested(self._kept(others, told=told)), [*k, *(["f"] if told else [])]),
+            source=self._rows.with_terms(
+                print_subquery(self._print_rows_within(others, told=told)), [*k, *(["f"] if told else [])]
+            ),
             group=k,
             having="" if parts.keys else "COUNT(*) > 0",
         )
 
-    def kept(self, others: str = "") -> str:
+    def print_kept_rows(self, others: str = "") -> str:
         """Prints a query for keys and terms of the rows kept; rows without v of another table are all among them."""
         columns, k = self._parts.columns, self._rows.k
-        found = select(*k, *columns, source=self._rows.with_terms(nested(self._kept(others)), k))
+        found = select(*k, *columns, source=self._rows.with_terms(print_subquery(self._print_rows_within(others)), k))
         return self._rows.with_keys(found, columns)
 
-    def _kept(self, others: str, *, told: bool = False) -> str:
+    def _print_rows_within(self, others: str, *, told: bool = False) -> str:
         rows, first = self._limits.rows, ["1 AS f"] if told else []
         own = [select(*self.names, *first, source=others, where="v IS NULL")] if others else []
         if told:
-            own.append(self._picked(["CASE WHEN moved < n THEN 1 END AS f"], ""))
+            own.append(self._print_picked_rows(["CASE WHEN moved < n THEN 1 END AS f"], ""))
         else:
             own.append(select(*self.names, source="placed", where=f"n <= {rows}"))
-            own.append(self._picked([], f"n > {rows}"))
+            own.append(self._print_picked_rows([], f"n > {rows}"))
         return " UNION ALL ".join(own)
 
-    def _picked(self, columns: list[str], where: str) -> str:
-        """Rows of pairs with too many; `moved` is below n for the first one that stays of each pair."""
-        rows = nested(select("v", *self.names, "r", "n", source="placed", where=where))
+    def _print_picked_rows(self, columns: list[str], where: str) -> str:
+        """Rows of pairs with too many; `moved_place` is below n for the first one that stays of each pair."""
+        rows = print_subquery(select("v", *self.names, "r", "n", source="placed", where=where))
         pair = ", ".join(["v", *self._rows.k])
         place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
         termed = self._rows.with_terms(rows, ["v", *self.names, "r", "n"])
         found = select(*self.names, "r", "n", place, source=termed)
-        moved = nested(select(*self.names, "n", f"{self._rows.moved('place')} AS moved", source=nested(found)))
+        moved = print_subquery(
+            select(*self.names, "n", f"{self._rows.moved_place('place')} AS moved", source=print_subquery(found))
+        )
         return select(*self.names, *columns, source=moved, where=f"moved % n >= n - {self._limits.rows}")
 
 
@@ -340,9 +344,9 @@ class Bounded:
         kept = once if self._parts.is_kept else inline
         tables.append(("base", kept, self._with_rank(rows.base("own AS b", rows.carried), rows.carried)))
         if not self._parts.is_kept:
-            tables.append(("bare", inline, self._with_rank(rows.base(nested(rows.own([]), "b"), []), [])))
+            tables.append(("bare", inline, self._with_rank(rows.base(print_subquery(rows.own([]), "b"), []), [])))
         tables += [("suspects", once, self._suspects()), ("below", once, self._below())]
-        tables += [("placed", once, self._placed())] if self._parts.terms else []
+        tables += [("placed", once, self._print_placed_rows())] if self._parts.terms else []
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named}"
 
@@ -350,7 +354,7 @@ class Bounded:
         """The rows of a query with r, if there are keys."""
         if not self._parts.keys:
             return base
-        ranked = self._rank.of(self._rank.number("u"), nested(base, "b"), ["u", *self._k, *carried])
+        ranked = self._rank.of(self._rank.number("u"), print_subquery(base, "b"), ["u", *self._k, *carried])
         return select("*", source=ranked)
 
     def _light(self) -> str:
@@ -367,29 +371,29 @@ class Bounded:
         )
         numbered = self._rows.numbered
         if numbered is not None:
-            return numbered.sql(nested(found, "x"), "x", [f"x.{a}" for a in ("a0", "a1", *parts.a)])
-        return select("*", source=nested(found, "x"), where=parts.public("x"))
+            return numbered.sql(print_subquery(found, "x"), "x", [f"x.{a}" for a in ("a0", "a1", *parts.a)])
+        return select("*", source=print_subquery(found, "x"), where=parts.public("x"))
 
     def _suspects(self) -> str:
         if not self._parts.keys:
             having = f"COUNT(u) > {self._rows_apart}"
-            return select("u", f"{P} AS ceiling", source=self._counted, group=["u"], having=having)
+            return select("u", f"{P} AS ceiling", source=self._counted_table, group=["u"], having=having)
         dialect = self._parts.dialect
         bit = dialect.bucket_bit.format("r")
         sets = [f"{dialect.bits.format(bit)} AS m1", f"{dialect.odd_bits.format(bit)} AS o"]
-        counted = select("u", "COUNT(u) AS n", *sets, source=self._counted, group=["u"])
+        counted = select("u", "COUNT(u) AS n", *sets, source=self._counted_table, group=["u"])
         where = "" if self._everybody else f"NOT ({self._innocent()})"
-        text = select("*", source=dialect.derived(counted), where=where)
+        text = select("*", source=dialect.write_subquery(counted), where=where)
         if not self._ceiled:
-            return select("u", f"{P} AS ceiling", source=nested(text))
+            return select("u", f"{P} AS ceiling", source=print_subquery(text))
         for i in range(1, self._limits.groups + 1):  # the lowest bit less each time
-            text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=dialect.derived(text))
+            text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=dialect.write_subquery(text))
         chosen = f"{self._innocent()} OR ({self._apart()})" if self._everybody else self._apart()
         ceiling = f"CASE WHEN {chosen} THEN -1 ELSE 1 END * ({self._ceiling()}) AS ceiling"
-        return select("u", ceiling, source=dialect.derived(text))
+        return select("u", ceiling, source=dialect.write_subquery(text))
 
     @property
-    def _counted(self) -> str:
+    def _counted_table(self) -> str:
         """The table in which rows are counted."""
         return "base" if self._parts.is_kept else "bare"
 
@@ -436,22 +440,22 @@ class Bounded:
             *(f"b.{name}" for name in (*own, "u")),
             "s.ceiling",
             source=f"base AS b {'' if self._everybody else 'LEFT '}JOIN suspects AS s ON b.u = s.u",
-            where="".join(self._rows.known),
+            where="".join(self._rows.owner_conditions),
         )
         within = "" if self._everybody or not self._ceiled else "ceiling IS NULL OR "
         within += "r - abs(ceiling) < 0" if self._ceiled else ""
-        return select(*own, "CASE WHEN ceiling > 0 THEN u END AS v", source=nested(joined), where=within)
+        return select(*own, "CASE WHEN ceiling > 0 THEN u END AS v", source=print_subquery(joined), where=within)
 
-    def _ranked(self, source: str, columns: list[str]) -> str:
+    def _print_ranked_rows(self, source: str, columns: list[str]) -> str:
         """Columns of rows with v, and r."""
         if self._parts.keys:
-            return nested(select(*columns, "r", source=source))
+            return print_subquery(select(*columns, "r", source=source))
         return self._rank.of(self._rank.number("v"), source, columns)
 
-    def _placed(self) -> str:
+    def _print_placed_rows(self) -> str:
         names = self._placing.names
-        rows = nested(select("v", *names, *self._marks[1:], source="below", where="v IS NOT NULL"))
-        return self._placing.table(self._ranked(rows, ["v", *names]))
+        rows = print_subquery(select("v", *names, *self._marks[1:], source="below", where="v IS NOT NULL"))
+        return self._placing.table(self._print_ranked_rows(rows, ["v", *names]))
 
     def _result(self) -> str:
         parts = self._parts
@@ -459,7 +463,7 @@ class Bounded:
         columns = ["a0", "a1", *parts.a]
         if parts.heavy is not None:
             totals = [f"SUM({a}) AS {a}" for a in columns]
-            source = nested(f"{found} UNION ALL {self._light()}")
+            source = print_subquery(f"{found} UNION ALL {self._light()}")
             found = select(*self._k, *totals, source=source, group=self._k, having="SUM(a0) > 0")
         return self._rows.with_keys(found, columns)
 
@@ -470,18 +474,20 @@ class Bounded:
         """Rows and units where there are no terms: pairs of v and a group instead of their rows."""
         others = select(*self._k, "COUNT(*) AS a0", "COUNT(*) AS a1", source="below", where="v IS NULL", group=self._k)
         pair = [*self._k, *self._marks]
-        pairs = nested(select(*pair, "COUNT(*) AS n", source="below", where="v IS NOT NULL", group=pair))
+        pairs = print_subquery(select(*pair, "COUNT(*) AS n", source="below", where="v IS NOT NULL", group=pair))
         number = [f"LEAST(n, {self._limits.rows}) AS a0", "1 AS a1"]
         if self._parts.keys:
             place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {self._rows.group_order()}) AS d"
-            placed = nested(select(*self._k, "n", place, source=self._ranked(pairs, [*self._k, "v", "n"])))
+            placed = print_subquery(
+                select(*self._k, "n", place, source=self._print_ranked_rows(pairs, [*self._k, "v", "n"]))
+            )
             own = select(*self._k, *number, source=placed, where=f"d <= {self._limits.groups}")
         else:
             own = select(*number, source=pairs)
         totals = ["SUM(a0) AS a0", "SUM(a1) AS a1"]
-        source = nested(f"{others} UNION ALL {own}")
+        source = print_subquery(f"{others} UNION ALL {own}")
         return select(*self._k, *totals, source=source, group=self._k, having="SUM(a0) > 0")
 
-    def kept(self) -> str:
+    def print_kept_rows(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
-        return self._placing.kept(others="below")
+        return self._placing.print_kept_rows(others="below")

@@ -186,7 +186,7 @@ class Dialect(ABC):
             raise InvalidParameter("function", function, "to be known to this engine")
         return found
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """Writes a declared name as an identifier, such as "a""b".
 
         Raises:
@@ -214,13 +214,13 @@ class Dialect(ABC):
             return "TRUE" if value else "FALSE"
         if kind is Type.INT:
             return self.cast(str(int(value)), kind)
-        return self.cast(f"'{_written(value)}'", kind)
+        return self.cast(f"'{_write_value(value)}'", kind)
 
     def parameters_of(self, sql: str) -> set[str]:
         """Returns the names of the parameters that stand in a statement; no text that it holds looks like one."""
         return set(re.findall(f"{re.escape(self.marker)}(q[0-9]+)", sql))
 
-    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
+    def write_parameter(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         """Writes a place for a value that travels beside the text, and adds it to the parameters.
 
         A database without parameters writes the value itself, as a literal that nothing can break out of.
@@ -267,7 +267,7 @@ class Dialect(ABC):
     def narrow(self, sql: str) -> str:
         """Writes a wide number as an INT, NULL if 64 bits do not hold it."""
 
-    def scaled(self, exponent: int) -> Template:
+    def scale_by_power(self, exponent: int) -> Template:
         """Returns a double {0} times two to a power; beyond the range of doubles it is infinite, or zero."""
         return Template(f"{{0}} * {self.literal(2.0**exponent, Type.FLOAT)}")
 
@@ -276,7 +276,7 @@ class Dialect(ABC):
 
         Its text is all of it: what it repeats has a name.
         """
-        return self.scaled(exponent)
+        return self.scale_by_power(exponent)
 
     def key_number(self, key: str, kind: Type, null: int) -> str:
         """Writes a key as its number of `rank_numbers`, and NULL as another one below P."""
@@ -296,7 +296,7 @@ class Dialect(ABC):
         """Writes that two values are equal, NULL being like NULL."""
         return f"{one} IS NOT DISTINCT FROM {other}"
 
-    def derived(self, query: str, *, once: bool = True) -> str:
+    def write_subquery(self, query: str, *, once: bool = True) -> str:
         """Writes a query as it stands after FROM, where its name is never used.
 
         Args:
@@ -307,7 +307,7 @@ class Dialect(ABC):
         return f"({query})"
 
 
-def _written(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, dt.datetime):
         return value.isoformat(" ", "microseconds")
     return value.isoformat() if isinstance(value, dt.date) else repr(float(value))

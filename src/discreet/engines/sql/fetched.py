@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact.integer_columns import Column, WideColumn, column_of, concatenated, narrowed, objects
+from discreet.exact.integer_columns import Column, WideColumn, column_of, concatenate_columns, narrow_column, objects
 from discreet.lazy import pa
 from discreet.plan.model.group_columns import KeyColumn, key_column
 from discreet.plan.model.types import Type
@@ -59,7 +59,7 @@ class FetchedTable:
         column = self.table.column(place)
         if kind is not Type.INT:
             return key_column(_values(column), kind)
-        numbers = narrowed(self.integers(place))
+        numbers = narrow_column(self.integers(place))
         if column.null_count == 0 and not isinstance(numbers, WideColumn):
             return numbers
         values = zip(objects(numbers).tolist(), column.is_null().to_pylist(), strict=True)
@@ -67,7 +67,7 @@ class FetchedTable:
 
     def integers(self, place: int) -> Column:
         """Returns a column of integers, 0 for NULL."""
-        return concatenated([_integers(chunk) for chunk in self.table.column(place).chunks])
+        return concatenate_columns([_integers(chunk) for chunk in self.table.column(place).chunks])
 
     def lists(self, start: int) -> list[tuple[int, ...]]:
         """Returns the lists from a place on, put together for each row."""
@@ -82,16 +82,16 @@ def _integers(chunk: Any) -> Column:
     """Integers of 64 bits or fewer, or the two words of decimals of 38 digits without decimals."""
     if pa.types.is_integer(chunk.type) and (chunk.type.bit_width < 64 or chunk.type == pa.int64()):
         held = np.frombuffer(chunk.buffers()[1], dtype=chunk.type.to_pandas_dtype())
-        return _known(chunk, held[chunk.offset : chunk.offset + len(chunk)].astype(np.int64))
+        return _zero_nulls(chunk, held[chunk.offset : chunk.offset + len(chunk)].astype(np.int64))
     if not (pa.types.is_decimal128(chunk.type) and chunk.type.scale == 0):
         return column_of([int(value or 0) for value in chunk.to_pylist()])
     words = np.frombuffer(chunk.buffers()[1], dtype=np.uint64)
     pairs = words[2 * chunk.offset : 2 * (chunk.offset + len(chunk))].reshape(-1, 2)
-    low, high = (_known(chunk, pairs[:, place].copy().view(np.int64)) for place in (0, 1))
-    return narrowed(WideColumn(high, low.view(np.uint64)))
+    low, high = (_zero_nulls(chunk, pairs[:, place].copy().view(np.int64)) for place in (0, 1))
+    return narrow_column(WideColumn(high, low.view(np.uint64)))
 
 
-def _known(chunk: Any, words: NDArray[np.int64]) -> NDArray[np.int64]:
+def _zero_nulls(chunk: Any, words: NDArray[np.int64]) -> NDArray[np.int64]:
     """The words of what is not NULL, 0 for the rest."""
     if chunk.null_count:
         words[chunk.is_null().to_numpy(zero_copy_only=False)] = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.printer import nested, select
+from discreet.engines.sql.printer import print_subquery, select
 from discreet.plan.model.types import Type
 
 PLACES = 32
@@ -27,17 +27,19 @@ class Rank:
         """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
         z = self._z(number)
         z = f"CASE WHEN {only} THEN {z} END" if only else z
-        text = self._dialect.derived(select(*columns, f"{z} AS z", source=table))
-        text = self._dialect.derived(select(*columns, f"z * z % {P} AS zz", source=text))
-        return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
+        text = self._dialect.write_subquery(select(*columns, f"{z} AS z", source=table))
+        text = self._dialect.write_subquery(select(*columns, f"z * z % {P} AS zz", source=text))
+        return print_subquery(select(*columns, f"zz * zz % {P} AS r", source=text))
 
     def _z(self, number: str) -> str:
         if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
             return f"{number} + ({self._dialect.shifted.format('g', PLACES)})"
-        return mixed(self._dialect, self._salt, number, [(f"k{i}", kind) for i, kind in enumerate(self._keys)])
+        return print_rank_number(
+            self._dialect, self._salt, number, [(f"k{i}", kind) for i, kind in enumerate(self._keys)]
+        )
 
 
-def mixed(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tuple[str, Type]]) -> str:
+def print_rank_number(dialect: Dialect, salt: Salt, unit: str, keys: Sequence[tuple[str, Type]]) -> str:
     """Prints z, whose fourth power modulo P is the rank of a unit's number and keys; it is between -P and P."""
     return f"({' + '.join([unit, *_key_numbers(dialect, salt, keys), str(salt.shift)])}) % {P}"
 

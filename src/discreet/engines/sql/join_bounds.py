@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from discreet.dataclass import dataclass
 from discreet.engines.sql.contribution_bounds import unit_of
-from discreet.engines.sql.printer import nested, select
+from discreet.engines.sql.printer import print_subquery, select
 from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError
 from discreet.plan.analysis.join_rows import conjuncts
@@ -116,12 +116,12 @@ class _JoinBounds:
             return self.beyond(limits, *_below(relation, keys, where))
         too_many = f"n > {limits.rows} OR g > {limits.groups}"
         if not (isinstance(relation, Join) and self._is_of_people(relation.right)) or relation.outer:
-            return select("u", source=nested(self.of(relation, keys, where)), where=too_many)
+            return select("u", source=print_subquery(self.of(relation, keys, where)), where=too_many)
         left, right, together = self._sides(relation, keys, where)
         alone = select("u", "n", f"{keys.most('n', *('g',) * together)} AS g", source="one_side")
-        several = select("*", source=nested(right), where="n > 1")
+        several = select("*", source=print_subquery(right), where="n > 1")
         found = (alone, self._pairs(relation, keys, ("SELECT * FROM one_side", several, together)))
-        listed = " UNION ALL ".join(select("u", source=nested(text), where=too_many) for text in found)
+        listed = " UNION ALL ".join(select("u", source=print_subquery(text), where=too_many) for text in found)
         return f"WITH one_side {self.rows.dialect.once} ({left}) {listed}"
 
     def of(self, relation: Relation, keys: _Keys, where: _Where) -> str:
@@ -143,14 +143,14 @@ class _JoinBounds:
         """Rows counted unit by unit; those that are cut were counted before, and no more than the cut leaves stay."""
         if isinstance(relation, Cut):
             counted = select("u", f"LEAST(n, {relation.rows}) AS n", source=self.rows.sizes(relation))
-            return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
+            return select("u", "n", f"{keys.most('n')} AS g", source=print_subquery(counted))
         printer = self.rows.printer(relation)
         unit = unit_of(printer, UNIT, printer.declared[UNIT])
         conditions = [f"{unit.sql} IS NOT NULL", *(printer.print(part).sql for part in where)]
         rows = printer.rows([unit.sql, *conditions])
         found = select(f"{unit.sql} AS u", source=rows, where=" AND ".join(conditions))
-        counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=nested(found), group=["u"])
-        return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
+        counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=print_subquery(found), group=["u"])
+        return select("u", "n", f"{keys.most('n')} AS g", source=print_subquery(counted))
 
     def _sides(self, relation: Join, keys: _Keys, where: _Where) -> _Sides:
         """Both sides, and whether each key is of one of them."""
@@ -173,9 +173,9 @@ class _JoinBounds:
             "a.u",
             f"LEAST(a.n * {n}, {_MOST}) AS n",
             f"LEAST(a.g * ({g}), {_MOST}) AS p",
-            source=f"{nested(left, 'a')} {word} {nested(right, 'b')} ON a.u = b.u",
+            source=f"{print_subquery(left, 'a')} {word} {print_subquery(right, 'b')} ON a.u = b.u",
         )
-        return select("u", "n", f"{keys.most(*(['n', 'p'] if together else ['n']))} AS g", source=nested(pairs))
+        return select("u", "n", f"{keys.most(*(['n', 'p'] if together else ['n']))} AS g", source=print_subquery(pairs))
 
     def _public(self, relation: Join, keys: _Keys, where: _Where) -> str:
         """Each row of the left has no more pairs than the right has rows of equal keys."""
@@ -184,10 +184,13 @@ class _JoinBounds:
         left = self.of(relation.left, own, tuple(part for part in where if _reads(part, names)))
         side = self.rows.side(relation.right, [b for _, b in relation.on])
         group = [f"j{i}" for i in range(len(relation.on))]
-        counted = select("COUNT(*) AS c", source=nested(side.sql), group=group)
-        most = select(f"LEAST(greatest(coalesce(MAX(c), 0), 1), {_MOST}) AS m", source=nested(counted))
+        counted = select("COUNT(*) AS c", source=print_subquery(side.sql), group=group)
+        most = select(f"LEAST(greatest(coalesce(MAX(c), 0), 1), {_MOST}) AS m", source=print_subquery(counted))
         pairs = select(
-            "u", f"LEAST(n * m, {_MOST}) AS n", "g AS p", source=f"{nested(left, 'a')} CROSS JOIN {nested(most, 'b')}"
+            "u",
+            f"LEAST(n * m, {_MOST}) AS n",
+            "g AS p",
+            source=f"{print_subquery(left, 'a')} CROSS JOIN {print_subquery(most, 'b')}",
         )
         is_left = len(own.expressions) == len(keys.expressions)
-        return select("u", "n", f"{keys.most(*(['n', 'p'] if is_left else ['n']))} AS g", source=nested(pairs))
+        return select("u", "n", f"{keys.most(*(['n', 'p'] if is_left else ['n']))} AS g", source=print_subquery(pairs))

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.engines.sql.contribution_bounds import BoundedRows, PlacedRows
-from discreet.engines.sql.printer import Parts, nested, select
+from discreet.engines.sql.printer import Parts, print_subquery, select
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
@@ -46,10 +46,10 @@ class OneSort:
         if parts.terms:
             units = "COUNT(CASE WHEN moved < n THEN 1 END)" if self._limits.rows > 1 else "COUNT(*)"
             totals = ["COUNT(*) AS a0", f"{units} AS a1", *parts.aggregates(parts.t)]
-            source = nested(self._kept([*parts.columns, "moved", "n"]))
+            source = print_subquery(self._print_rows_within([*parts.columns, "moved", "n"]))
         else:
             totals = [f"SUM(LEAST(n, {self._limits.rows})) AS a0", "COUNT(*) AS a1"]
-            source = nested(self._kept_pairs())
+            source = print_subquery(self._kept_pairs())
         having = "" if parts.keys else "COUNT(*) > 0"
         found = select(*k, *totals, source=source, group=k, having=having)
         return f"{self.tables()} {self._rows.with_keys(found, ['a0', 'a1', *parts.a])}"
@@ -60,17 +60,17 @@ class OneSort:
         own, base = self._rows.own(self._rows.carrying), self._rows.base("own AS b", self._rows.carried)
         return f"WITH own {inline} ({own}), base {inline} ({base})"
 
-    def kept(self) -> str:
+    def print_kept_rows(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
         columns = self._parts.columns
-        return self._rows.with_keys(self._kept(columns), columns)
+        return self._rows.with_keys(self._print_rows_within(columns), columns)
 
-    def _kept(self, columns: list[str]) -> str:
+    def _print_rows_within(self, columns: list[str]) -> str:
         """Of n rows in their places, those that stay."""
         where = f"moved % n >= n - {self._limits.rows}"
-        return select(*self._rows.k, *columns, source=nested(self._placed()), where=where)
+        return select(*self._rows.k, *columns, source=print_subquery(self._print_placed_rows()), where=where)
 
-    def _placed(self) -> str:
+    def _print_placed_rows(self) -> str:
         """All windows are of one partition, and their orders begin alike: one sort serves them all.
 
         A database can leave a unit at its last group that is kept, where a condition on that stands beside the window;
@@ -80,28 +80,28 @@ class OneSort:
         names = [*rows.k, *rows.carried]
         over = f"OVER (PARTITION BY u ORDER BY {rows.group_order()}"
         groups = select(
-            "u", *names, "r", f"DENSE_RANK() {over}) AS d", f"RANK() {over}) AS q", source=_ranked(rows, "u")
+            "u", *names, "r", f"DENSE_RANK() {over}) AS d", f"RANK() {over}) AS q", source=_print_ranked_rows(rows, "u")
         )
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
-        kept = select("u", *names, "r", "q", source=nested(groups), where=within)
+        kept = select("u", *names, "r", "q", source=print_subquery(groups), where=within)
         place = dialect.cast(f"ROW_NUMBER() {over}, {rows.order()}) - q", Type.INT)
         names = [*rows.k, *self._parts.columns]
-        termed = rows.with_terms(nested(kept), ["u", *rows.k, "r", "q"])
+        termed = rows.with_terms(print_subquery(kept), ["u", *rows.k, "r", "q"])
         placed = select(*names, "r", rows.rows_alike("u"), f"{place} AS place", source=termed)
-        return select(*names, "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
+        return select(*names, "n", f"{rows.moved_place('place')} AS moved", source=dialect.write_subquery(placed))
 
     def _kept_pairs(self) -> str:
         """One row for each unit and each of its groups that are kept, with the number of its rows."""
         rows, own = self._rows, ["b.u", *(f"b.{name}" for name in self._rows.k)]
         hint = self._parts.dialect.together.format("u") if self._parts.keys else ""  # else they meet by their group
         columns = [f"{hint}b.u", *own[1:], "COUNT(*) AS n"]
-        pairs = select(*columns, source="base AS b", where="".join(rows.known), group=own)
+        pairs = select(*columns, source="base AS b", where="".join(rows.owner_conditions), group=own)
         if not self._parts.keys:
             return pairs
-        ranked = rows.rank.of(rows.rank.number("u"), nested(pairs), ["u", *rows.k, "n"])
+        ranked = rows.rank.of(rows.rank.number("u"), print_subquery(pairs), ["u", *rows.k, "n"])
         place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {rows.group_order()}) AS d"
         placed = select(*rows.k, "n", place, source=ranked)
-        return select(*rows.k, "n", source=nested(placed), where=f"d <= {self._limits.groups}")
+        return select(*rows.k, "n", source=print_subquery(placed), where=f"d <= {self._limits.groups}")
 
 
 class GroupSort:
@@ -125,17 +125,17 @@ class GroupSort:
 
     def tables(self) -> str:
         """Prints the common table expressions."""
-        placed = self._placing.table(_ranked(self._rows, "v"))
+        placed = self._placing.table(_print_ranked_rows(self._rows, "v"))
         return f"{self._pairs.tables()}, placed {self._parts.dialect.once} ({placed})"
 
-    def kept(self) -> str:
+    def print_kept_rows(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
-        return self._placing.kept()
+        return self._placing.print_kept_rows()
 
 
-def _ranked(rows: BoundedRows, unit: str) -> str:
+def _print_ranked_rows(rows: BoundedRows, unit: str) -> str:
     """A table of rows with their unit, under this name, and the rank r of their group."""
     names = [*rows.k, *rows.carried]
     own = [f"{rows.parts.dialect.together.format(unit)}b.u AS {unit}", *(f"b.{name}" for name in names)]
-    base = select(*own, source="base AS b", where="".join(rows.known))
-    return rows.rank.of(rows.rank.number(unit), nested(base), [unit, *names])
+    base = select(*own, source="base AS b", where="".join(rows.owner_conditions))
+    return rows.rank.of(rows.rank.number(unit), print_subquery(base), [unit, *names])

@@ -28,7 +28,7 @@ from discreet.plan.expressions.functions.elementary import LARGEST, SPLITTER
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type
-from discreet.plan.validation import wanted
+from discreet.plan.validation import find_argument_types
 
 _NAME = re.compile(r"\b[cv][0-9]+\b")
 
@@ -112,14 +112,14 @@ class Printer:
         self._unchecked[made.sql] = term
         return made
 
-    def unchecked(self, term: Term) -> Term:
+    def unchecked_term(self, term: Term) -> Term:
         """Returns the double that `finite` was given to make a term, if it did: for what asks for its size anyway."""
         return self._unchecked.get(term.sql, term)
 
     def value(self, value: Any, kind: Type) -> Term:
         """Prints a literal; texts travel beside the statement."""
         if kind is Type.TEXT and value is not None:
-            return Term(self.dialect.passed(str(value), kind, self.parameters), 0, simple=True)
+            return Term(self.dialect.write_parameter(str(value), kind, self.parameters), 0, simple=True)
         return Term(self.dialect.literal(value, kind), 0, simple=True)
 
     def fill(self, text: str, *terms: Term) -> Term:
@@ -133,20 +133,20 @@ class Printer:
 
         Whatever looks like a name counts as one: then a value is computed that nobody asks for, or that is not there.
         """
-        above, wanted = self._layered(used)
+        above, wanted = self._select_layers(used)
         raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
-        source = self.dialect.derived(f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}", once=False)
+        source = self.dialect.write_subquery(f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}", once=False)
         return self._over(source, above)
 
     def raw(self, used: Iterable[str]) -> list[str]:
         """Returns the names of the stored columns from which everything is computed that is used."""
-        return list(self._layered(used)[1])
+        return list(self._select_layers(used)[1])
 
     def later(self, used: Iterable[str], source: str, beside: list[str]) -> str:
         """Prints what `rows` prints, over a source that has the raw columns, and others beside them to keep."""
-        return self._over(source, self._layered(used)[0], beside)
+        return self._over(source, self._select_layers(used)[0], beside)
 
-    def _layered(self, used: Iterable[str]) -> tuple[_Layers, dict[str, None]]:
+    def _select_layers(self, used: Iterable[str]) -> tuple[_Layers, dict[str, None]]:
         """The layers that are needed, the last one first, and the raw columns below them."""
         above: _Layers = []
         wanted = self._names(used)
@@ -160,7 +160,7 @@ class Printer:
     def _over(self, source: str, above: _Layers, beside: Sequence[str] = ()) -> str:
         for carried, made in reversed(above):
             columns = [*dict.fromkeys([*beside, *carried]), *(f"{sql} AS {alias}" for alias, sql in made.items())]
-            source = self.dialect.derived(f"SELECT {', '.join(columns)} FROM {source}")
+            source = self.dialect.write_subquery(f"SELECT {', '.join(columns)} FROM {source}")
         return source
 
     def _names(self, texts: Iterable[str]) -> dict[str, None]:
@@ -168,7 +168,7 @@ class Printer:
         known = {*self._raw.values(), *(term.sql for term in self._named.values())}
         return {name: None for text in texts for name in _NAME.findall(text) if name in known}
 
-    def _stored(self, name: str) -> Term:
+    def _print_stored_column(self, name: str) -> Term:
         alias = self._raw.setdefault(name, f"c{len(self._raw)}")
         stored = self.columns[name][0]
         term = Term(alias, 0, simple=True)
@@ -178,11 +178,15 @@ class Printer:
     def _column(self, expression: Column) -> Term:
         stored, declared = self.columns[expression.name][0], self.declared[expression.name]
         reading = read_as(expression.name, stored, declared)
-        return self._stored(expression.name) if isinstance(reading, Column) else self.name(self._reading(reading))
+        return (
+            self._print_stored_column(expression.name)
+            if isinstance(reading, Column)
+            else self.name(self._reading(reading))
+        )
 
     def _reading(self, expression: Expression) -> Term:
         if isinstance(expression, Column):
-            return self._stored(expression.name)
+            return self._print_stored_column(expression.name)
         if not isinstance(expression, Call):
             raise InternalError("A column is read by calls only.")
         function, (argument,) = expression.function, expression.arguments
@@ -191,7 +195,7 @@ class Printer:
         return self._apply(function, argument.type, [self._reading(argument)])
 
     def _call(self, call: Call) -> Term:
-        kinds = wanted(call)
+        kinds = find_argument_types(call)
         function, given = self._as_read(call)
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
@@ -224,10 +228,10 @@ class Printer:
             terms.append(self.name(self.fill(step, *terms)))
         result = self.fill(template.text, *terms)
         if template.gridded:
-            return self._gridded(result)
+            return self._round_to_grid(result)
         return self.finite(self.name(result)) if template.infinite else result
 
-    def _gridded(self, term: Term) -> Term:
+    def _round_to_grid(self, term: Term) -> Term:
         """`elementary.on_grid` in the same three operations; comparisons put NaN above all numbers."""
         largest, splitter = (self.dialect.literal(number, Type.FLOAT) for number in (LARGEST, SPLITTER))
         value = self.name(self.fill(f"CASE WHEN abs({{0}}) <= {largest} THEN {{0}} END", self.name(term)))
@@ -297,7 +301,7 @@ def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
         f"WHEN {{0}} > {ends[1]} AND {{0}} <= {most} THEN {statistic.high} "
         f"WHEN {{0}} < {ends[0]} AND {{0}} >= {least} THEN {statistic.low} END"
     )
-    return printer.fill(text, printer.unchecked(x))
+    return printer.fill(text, printer.unchecked_term(x))
 
 
 def _large_double(printer: Printer, statistic: Statistic, x: Term) -> Term:
@@ -305,7 +309,7 @@ def _large_double(printer: Printer, statistic: Statistic, x: Term) -> Term:
     bottom, top = _below(low), _above(high)
     ends = (printer.dialect.literal(end, Type.FLOAT) for end in (bottom, top))
     clipped = printer.fill(_clip(*ends), x)
-    scaled = printer.name(printer.apply(printer.dialect.scaled(-statistic.exponent), clipped))
+    scaled = printer.name(printer.apply(printer.dialect.scale_by_power(-statistic.exponent), clipped))
     whole = printer.fill(printer.dialect.nearest, scaled)
     if (Fraction(bottom), Fraction(top)) == (low, high):
         return whole
@@ -423,12 +427,12 @@ class Parts:
         return [f"a{i + 2}" for i in range(len(self.terms))]
 
     @property
-    def keyed(self) -> list[str]:
+    def key_columns(self) -> list[str]:
         """The keys under their names."""
         return [f"{key.sql} AS k{i}" for i, (key, _) in enumerate(self.keys)]
 
     @property
-    def termed(self) -> list[str]:
+    def named_terms(self) -> list[str]:
         """The terms under their names."""
         named = {t: term.sql for t, (_, term) in zip(self.t, self.terms, strict=True)}
         return [f"{sql} AS {t}" for t, sql in named.items()]
@@ -482,6 +486,6 @@ def select(*columns: str, source: str, where: str = "", group: list[str] | None 
     return text
 
 
-def nested(text: str, name: str = "x") -> str:
+def print_subquery(text: str, name: str = "x") -> str:
     """Prints a query as a named table."""
     return f"({text}) AS {name}"

@@ -19,8 +19,8 @@ from discreet.dataclass import dataclass
 from discreet.engines.row_choice import P, Salt
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.group_ranks import mixed
-from discreet.engines.sql.printer import Printer, Term, grid_steps, nested, select
+from discreet.engines.sql.group_ranks import print_rank_number
+from discreet.engines.sql.printer import Printer, Term, grid_steps, print_subquery, select
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
@@ -94,10 +94,10 @@ class CutSide:
         names = [*(name for name, _ in self.columns), unit]
         many = select("1", source=f"{self.sizes} AS m", where=f"m.u = s.{unit} AND m.n > {rows}")
         few = select(*names, source=f"{self.source} AS s", where=f"{unit} IS NOT NULL AND NOT EXISTS ({many})")
-        placed = self._placed(dialect, rows, salt, names)
-        return f"{few} UNION ALL {select(*names, source=nested(placed), where=f'cut_place <= {rows}')}"
+        placed = self._print_placed_rows(dialect, rows, salt, names)
+        return f"{few} UNION ALL {select(*names, source=print_subquery(placed), where=f'cut_place <= {rows}')}"
 
-    def _placed(self, dialect: Dialect, rows: int, salt: Salt, names: list[str]) -> str:
+    def _print_placed_rows(self, dialect: Dialect, rows: int, salt: Salt, names: list[str]) -> str:
         """Rows of units with too many, numbered in the order of `relations.Cut`: ranks are z^4 mod P."""
         unit, kind = self.unit
         number = dialect.rank_numbers[kind].format(unit)
@@ -105,12 +105,14 @@ class CutSide:
         whole = [(name, of) for name, of in self.columns if of is not Type.FLOAT]
         ranked = [[pair] for pair in self.compared if pair[1] is not Type.FLOAT] + [whole]
         places, carried = range(len(ranked)), [*names, *doubles]
-        z = [f"{mixed(dialect, salt, number, keys)} AS z{i}" for i, keys in enumerate(ranked)]
-        many = nested(select("u", source=self.sizes, where=f"n > {rows}"), "m")
-        text = select(*carried, *z, source=nested(f"SELECT s.* FROM {self.source} AS s JOIN {many} ON m.u = s.{unit}"))
+        z = [f"{print_rank_number(dialect, salt, number, keys)} AS z{i}" for i, keys in enumerate(ranked)]
+        many = print_subquery(select("u", source=self.sizes, where=f"n > {rows}"), "m")
+        text = select(
+            *carried, *z, source=print_subquery(f"SELECT s.* FROM {self.source} AS s JOIN {many} ON m.u = s.{unit}")
+        )
         for _ in range(2):
             squared = [f"z{i} * z{i} % {P} AS z{i}" for i in places]
-            text = select(*carried, *squared, source=dialect.derived(text))
+            text = select(*carried, *squared, source=dialect.write_subquery(text))
         order = [
             *(f"z{i}" for i in places[:-1]),
             *(f"{name} NULLS LAST" for name in doubles),
@@ -118,7 +120,7 @@ class CutSide:
             *(f"{dialect.by_code_points.format(n) if of is Type.TEXT else n} NULLS FIRST" for n, of in self.columns),
         ]
         place = f"ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY {', '.join(order)}) AS cut_place"
-        return select(*names, place, source=dialect.derived(text))
+        return select(*names, place, source=dialect.write_subquery(text))
 
 
 def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
@@ -130,13 +132,13 @@ def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
     return grid_steps(printer, statistic, argument, made.argument.type)
 
 
-def summed(printer: Printer, made: Fold | Window, over: str = "") -> str:
+def print_sum(printer: Printer, made: Fold | Window, over: str = "") -> str:
     """Prints a sum or a mean of steps {0}, of a group or over a window."""
     dialect = printer.dialect
     total = dialect.narrow(f"{dialect.total('{0}')}{over}")
     if made.kind == "sum" and made.type is Type.INT:
         return total
-    double, scaled = dialect.cast(total, Type.FLOAT), dialect.scaled(made.grid[0]).text
+    double, scaled = dialect.cast(total, Type.FLOAT), dialect.scale_by_power(made.grid[0]).text
     count = f"COUNT({{0}}){over}"
     if made.kind == "sum":
         return scaled.format(double)
@@ -178,7 +180,7 @@ class Frame:
         if window.kind in ("first", "last"):
             return f"{window.kind.upper()}_VALUE({name}){over}"
         if window.kind in ("sum", "mean"):
-            return summed(self.printer, window, over).format(name)
+            return print_sum(self.printer, window, over).format(name)
         if window.argument is None or window.kind in _PLACES:
             return self.printer.dialect.cast(f"{_PLACES[window.kind]}{over}", Type.INT)  # Spark's have 32 bits
         return f"{self.printer.dialect.fold(window.kind, window.argument.type)}{over}".format(name)
@@ -225,17 +227,17 @@ class RelationPrinter:
 
     def shape(self, relation: Relation) -> dict[str, Type]:
         """Returns the columns of a relation with their types."""
-        return shape(relation, self._declared)
+        return shape(relation, self._declared_types)
 
     @property
-    def _declared(self) -> dict[str, Mapping[str, Type]]:
+    def _declared_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: stand.declared for name, stand in self.tables.items()}
 
     def printer(self, relation: Relation) -> Printer:
         """Returns a printer over the rows of a relation."""
         types = self.shape(relation)
         stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
-        rows, known = self.dialect.derived(self.sql(relation)), _is_finite(relation)
+        rows, known = self.dialect.write_subquery(self.sql(relation)), _is_finite(relation)
         return Printer(self.dialect, rows, stored, types, parameters=self.parameters, is_finite=known)
 
     def sql(self, relation: Relation) -> str:
@@ -250,15 +252,15 @@ class RelationPrinter:
             terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
         elif relation.unit is not None:
             terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
-        return _selected(printer, _named(terms))
+        return _print_query(printer, _print_terms(terms))
 
-    def _reached(self, relation: Reached) -> str:
+    def _print_reached_table(self, relation: Reached) -> str:
         """The table's rows beside the units that have their keys, each pair of key and unit once."""
         declared = self.tables[relation.name].declared
         through = self.shape(relation.through)
         places = list(through)
         key, unit = f"x{places.index(relation.key)}", f"x{places.index(UNIT)}"
-        source = self.dialect.derived(self.sql(relation.through))
+        source = self.dialect.write_subquery(self.sql(relation.through))
         known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM {source} WHERE {unit} IS NOT NULL"
         own = [f"a.x{i}" for i in range(len(declared))]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate([*own, "b.u"]))
@@ -271,7 +273,9 @@ class RelationPrinter:
         if UNIT in printer.declared:
             expressions.append(Column(UNIT, printer.declared[UNIT]))
         terms = [printer.print(expression) for expression in expressions]
-        return _selected(printer, _named(terms), "" if relation.where is None else printer.print(relation.where).sql)
+        return _print_query(
+            printer, _print_terms(terms), "" if relation.where is None else printer.print(relation.where).sql
+        )
 
     def _per_unit(self, relation: PerUnit) -> str:
         printer = self.printer(relation.source)
@@ -281,26 +285,26 @@ class RelationPrinter:
         inner = ", ".join(
             [f"{key.sql} AS k{i}" for i, key in enumerate(keys)]
             + [f"{unit.sql} AS u"]
-            + [f"{term.sql} AS {t}" for i, (_, terms) in enumerate(folds) for t, term in _called(i, terms).items()]
+            + [f"{term.sql} AS {t}" for i, (_, terms) in enumerate(folds) for t, term in _name_terms(i, terms).items()]
         )
-        source = _selected(printer, inner, f"{unit.sql} IS NOT NULL")
+        source = _print_query(printer, inner, f"{unit.sql} IS NOT NULL")
         names = [f"k{i}" for i in range(len(keys))]
-        columns = [*names, *(text.format(*_called(i, terms)) for i, (text, terms) in enumerate(folds)), "u"]
+        columns = [*names, *(text.format(*_name_terms(i, terms)) for i, (text, terms) in enumerate(folds)), "u"]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM {self.dialect.derived(source)} GROUP BY {', '.join([*names, 'u'])}"
+        return f"SELECT {listed} FROM {self.dialect.write_subquery(source)} GROUP BY {', '.join([*names, 'u'])}"
 
-    def _windowed(self, relation: Windowed) -> str:
+    def _print_windows(self, relation: Windowed) -> str:
         """Columns, then what windows are made of, under names; the windows over those."""
         printer = self.printer(relation.source)
         own = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
         unit = f"x{list(printer.declared).index(UNIT)}"
         frames = [Frame.of(printer, window, place) for place, window in enumerate(relation.windows)]
         terms = [f"{term.sql} AS {name}" for frame in frames for name, term in frame.terms.items()]
-        source = _selected(printer, ", ".join([_named(own), *terms]))
+        source = _print_query(printer, ", ".join([_print_terms(own), *terms]))
         others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
         columns = [*others, *(frame.sql(unit, others) for frame in frames), unit]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM {self.dialect.derived(source)} WHERE {unit} IS NOT NULL"
+        return f"SELECT {listed} FROM {self.dialect.write_subquery(source)} WHERE {unit} IS NOT NULL"
 
     def _join(self, relation: Join) -> str:
         left, right = self._sides(relation.left, relation.right, relation.on)
@@ -317,9 +321,9 @@ class RelationPrinter:
         compared = ", ".join(f"j{i}" for i in range(side.pairs))
         order = ", ".join(f"{name} NULLS LAST" for name in side.columns)
         ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {compared} ORDER BY {order}) AS r FROM ({side.sql}) AS c"
-        return f"SELECT * FROM {self.dialect.derived(ranked)} WHERE r = 1"
+        return f"SELECT * FROM {self.dialect.write_subquery(ranked)} WHERE r = 1"
 
-    def _matched(self, relation: Matched) -> str:
+    def _print_matches(self, relation: Matched) -> str:
         left, right = self._sides(relation.source, relation.other, relation.on)
         listed = ", ".join(f"a.{name}" for name in left.columns)
         found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
@@ -327,7 +331,7 @@ class RelationPrinter:
         condition = " AND ".join([*known, f"NOT {found}"]) if relation.negated else found
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
-    def _marked(self, relation: Marked) -> str:
+    def _print_marks(self, relation: Marked) -> str:
         """Without what compares units again; the mark of a row that is nobody's counts for nothing.
 
         A join with distinct values, of which a row meets one: PostgreSQL looks EXISTS beside a row up row by row.
@@ -360,14 +364,14 @@ class RelationPrinter:
         side = self.side(relation.source, () if plain else relation.by)  # what is compared does not matter here
         found = select(f"{side.unit} AS u", source=f"{self._cut_source(relation, side)} AS s")
         counted = select("u", "COUNT(*) AS n", source=f"({found}) AS s", where="u IS NOT NULL", group=["u"])
-        return self.shared.name(counted)
+        return self.shared_tables.name(counted)
 
     def _cut_source(self, relation: Cut, side: Side) -> str:
         """Rows of one table are read anew where they are needed, which is faster than to keep them."""
-        return f"({side.sql})" if _is_plain(relation.source) else self.shared.name(side.sql)
+        return f"({side.sql})" if _is_plain(relation.source) else self.shared_tables.name(side.sql)
 
     @cached_property
-    def shared(self) -> SharedTables:
+    def shared_tables(self) -> SharedTables:
         """The tables that the whole statement has in common."""
         return SharedTables(self.dialect)
 
@@ -376,7 +380,7 @@ class RelationPrinter:
 
     def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[Side, Side]:
         """Both, without what compares their units again."""
-        on = besides_units(left, right, on, self._declared)
+        on = besides_units(left, right, on, self._declared_types)
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
 
     def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
@@ -393,7 +397,7 @@ class RelationPrinter:
         compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
         columns = [f"x{i}" for i in range(len(stored))]
         unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
-        return Side(_selected(printer, f"{_named(stored)}{compared}"), columns, unit, len(terms))
+        return Side(_print_query(printer, f"{_print_terms(stored)}{compared}"), columns, unit, len(terms))
 
 
 @dataclass(frozen=True)
@@ -428,16 +432,16 @@ def _same(left: Side, right: Side) -> str:
     return " AND ".join(pairs)
 
 
-def _selected(printer: Printer, columns: str, where: str = "") -> str:
+def _print_query(printer: Printer, columns: str, where: str = "") -> str:
     """A query over what the printer has printed."""
     return select(columns, source=printer.rows([columns, where]), where=where)
 
 
-def _named(terms: Sequence[Term]) -> str:
+def _print_terms(terms: Sequence[Term]) -> str:
     return ", ".join(f"{term.sql} AS x{i}" for i, term in enumerate(terms))
 
 
-def _called(place: int, terms: Sequence[Term]) -> dict[str, Term]:
+def _name_terms(place: int, terms: Sequence[Term]) -> dict[str, Term]:
     """The terms of the fold in this place, by their names."""
     return {f"t{place}" if part == 0 else f"t{place}p{part}": term for part, term in enumerate(terms)}
 
@@ -449,7 +453,7 @@ def _fold(printer: Printer, fold: Fold) -> tuple[str, tuple[Term, ...]]:
     argument = printer.name(printer.print(fold.argument))
     if fold.by is not None:
         return _extreme(printer, fold.kind, argument, printer.name(printer.print(fold.by)))
-    made = printer.dialect.fold(fold.kind, fold.argument.type) or summed(printer, fold)
+    made = printer.dialect.fold(fold.kind, fold.argument.type) or print_sum(printer, fold)
     return made, (term_of(printer, fold, argument),)
 
 
@@ -464,13 +468,13 @@ def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, t
 
 _PRINT: Mapping[type[Relation], Callable[[RelationPrinter, Any], str]] = {
     Table: RelationPrinter._table,
-    Reached: RelationPrinter._reached,
+    Reached: RelationPrinter._print_reached_table,
     Select: RelationPrinter._select,
     PerUnit: RelationPrinter._per_unit,
-    Windowed: RelationPrinter._windowed,
+    Windowed: RelationPrinter._print_windows,
     Join: RelationPrinter._join,
     Cut: RelationPrinter._cut,
-    Matched: RelationPrinter._matched,
-    Marked: RelationPrinter._marked,
+    Matched: RelationPrinter._print_matches,
+    Marked: RelationPrinter._print_marks,
     Union: RelationPrinter._union,
 }

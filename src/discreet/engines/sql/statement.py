@@ -14,10 +14,10 @@ from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.fetched import Fetched
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import GroupSort, OneSort
-from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind, grid_steps, nested, select
+from discreet.engines.sql.printer import Access, Parts, Printer, Term, TermKind, grid_steps, print_subquery, select
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
-from discreet.exact.integer_columns import combined
+from discreet.exact.integer_columns import combine_columns
 from discreet.plan.model.group_columns import GroupColumns, public_keys
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Bounding, Only, Reading, Split, Spread, Statistic
@@ -38,9 +38,9 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         made=reading.source is not None,
     )
     if reading.bounding is None:
-        return _listed(parts, split, _rows(parts))
-    bounded = _bounded(parts, reading.bounding)
-    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept()))}"
+        return _print_cell_counts(parts, split, _rows(parts))
+    bounded = _bound_rows(parts, reading.bounding)
+    return f"{bounded.tables()} {_print_cell_counts(parts, split, print_subquery(bounded.print_kept_rows()))}"
 
 
 def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
@@ -62,15 +62,15 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
 
 def _rows(parts: Parts) -> str:
     """All rows: nobody has more than one."""
-    columns, where = [*parts.keyed, *parts.termed], parts.where.sql if parts.where else ""
+    columns, where = [*parts.key_columns, *parts.named_terms], parts.where.sql if parts.where else ""
     text = select(*columns, source=parts.printer.rows([*columns, where]), where=where)
     public = parts.public("b")
-    return nested(select("*", source=nested(text, "b"), where=public) if public else text)
+    return print_subquery(select("*", source=print_subquery(text, "b"), where=public) if public else text)
 
 
-def _listed(parts: Parts, split: Split, rows: str) -> str:
+def _print_cell_counts(parts: Parts, split: Split, rows: str) -> str:
     """Cells and counts of each group, from the kept rows."""
-    found = nested(select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL"), "z")
+    found = print_subquery(select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL"), "z")
     if split.only is not None:
         found = _only(parts, split.only, found)
     shifted, ordered = parts.dialect.shifted, parts.dialect.ordered_list
@@ -83,7 +83,7 @@ def _listed(parts: Parts, split: Split, rows: str) -> str:
     )
     cells = [f"{ordered.format('c', 'c')} AS cells", f"{ordered.format('n', 'c')} AS counts"]
     having = "" if parts.keys else "COUNT(*) > 0"
-    return select(*parts.k, *cells, source=nested(counted), group=parts.k, having=having)
+    return select(*parts.k, *cells, source=print_subquery(counted), group=parts.k, having=having)
 
 
 def _only(parts: Parts, only: Only, rows: str) -> str:
@@ -94,13 +94,13 @@ def _only(parts: Parts, only: Only, rows: str) -> str:
     table = parts.dialect.public_table(lists, kinds, parts.printer.parameters)
     keys = [f"p{i}" for i in range(len(parts.keys))]
     first, last = f"p{len(keys)}", f"p{len(keys) + 1}"
-    cells = select(*keys, parts.dialect.run.format(first, last) + " AS w", source=nested(table))
+    cells = select(*keys, parts.dialect.run.format(first, last) + " AS w", source=print_subquery(table))
     same = [
         parts.dialect.same(f"q.{p}", f"z.{k}") if None in values else f"q.{p} = z.{k}"
         for p, k, values in zip(keys, parts.k, lists, strict=False)
     ]
     on = " AND ".join([*same, f"q.w = {parts.dialect.shifted.format('z.s', only.shift)}"])
-    return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
+    return f"{rows} JOIN {print_subquery(select('DISTINCT *', source=print_subquery(cells)), 'q')} ON {on}"
 
 
 _STRATEGIES: Mapping[Strategy, type[Bounded | OneSort | GroupSort]] = {
@@ -110,7 +110,7 @@ _STRATEGIES: Mapping[Strategy, type[Bounded | OneSort | GroupSort]] = {
 }
 
 
-def _bounded(parts: Parts, bounding: Bounding) -> Bounded | OneSort | GroupSort:
+def _bound_rows(parts: Parts, bounding: Bounding) -> Bounded | OneSort | GroupSort:
     """The reading's bounded rows, found as the dialect finds them best."""
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
@@ -147,7 +147,7 @@ class Statement:
         places = sorted({place for weights in self.finish for place in weights})
         columns = {place: fetched.integers(start + place) for place in places}
         statistics = (
-            combined([columns[place] for place in weights], list(weights.values()), fetched.length)
+            combine_columns([columns[place] for place in weights], list(weights.values()), fetched.length)
             for weights in self.finish
         )
         return GroupColumns(fetched.length, keys, tuple(statistics))
@@ -174,7 +174,7 @@ class _Columns:
 _PLAIN = Access()
 
 
-def translated(
+def translate_reading(
     reading: Reading, dialect: Dialect, tables: Mapping[str, StoredTable], access: Access = _PLAIN
 ) -> Statement:
     """Prints a reading that has been checked.
@@ -192,18 +192,18 @@ def translated(
     rows = RelationPrinter(dialect, tables)
     printer, likely = rows.printer(reading.source), heavy(rows, reading)
     made = statement(reading, printer, likely)
-    sql = rows.shared.before(made.sql)
-    return replace(made, sql=sql, parameters=_named(printer, sql))
+    sql = rows.shared_tables.before(made.sql)
+    return replace(made, sql=sql, parameters=_pick_parameters(printer, sql))
 
 
 def statement(reading: Reading, printer: Printer, likely: str | None = None) -> Statement:
     """Prints a reading that has been checked; `likely` is what `join_bounds.heavy` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
-        return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=None)
+        return Statement(sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=None)
     if reading.spread is not None:
         sql = spread_sql(reading, reading.spread, printer)
-        return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=None)
+        return Statement(sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=None)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()
@@ -224,16 +224,18 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
     else:
         if likely is None and reading.source is None:
             parts = replace(parts, heavy=several(parts, reading.bounding))
-        sql = _bounded(parts, reading.bounding).sql()
+        sql = _bound_rows(parts, reading.bounding).sql()
     many = bool(keys) and (reading.public_keys is None or len(reading.public_keys) > _FEW_GROUPS)
-    return Statement(sql=sql, parameters=_named(printer, sql), keys=_kinds(reading), finish=finish, is_long=many)
+    return Statement(
+        sql=sql, parameters=_pick_parameters(printer, sql), keys=_kinds(reading), finish=finish, is_long=many
+    )
 
 
 def _kinds(reading: Reading) -> tuple[Type, ...]:
     return tuple(key.type for key in reading.keys)
 
 
-def _named(printer: Printer, sql: str) -> dict[str, Any]:
+def _pick_parameters(printer: Printer, sql: str) -> dict[str, Any]:
     """The parameters that a statement names: those of what was left out of it would be refused."""
     names = printer.dialect.parameters_of(sql) if printer.parameters else ()
     return {name: value for name, value in printer.parameters.items() if name in names}
@@ -316,7 +318,7 @@ def _between(parts: Parts) -> str:
 def _by_row(parts: Parts) -> str:
     """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
     aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
-    columns, where = [*parts.keyed, *aggregates], parts.where.sql if parts.where else ""
+    columns, where = [*parts.key_columns, *aggregates], parts.where.sql if parts.where else ""
     text = select(
         *columns,
         source=parts.printer.rows([*columns, where]),
@@ -325,4 +327,4 @@ def _by_row(parts: Parts) -> str:
         having="" if parts.keys else "COUNT(*) > 0",
     )
     public = _between(parts) or parts.public("g")
-    return select("*", source=nested(text, "g"), where=public) if public else text
+    return select("*", source=print_subquery(text, "g"), where=public) if public else text

@@ -58,7 +58,7 @@ def rotation(features: int, bits: Bits) -> Integers:
     return np.asarray(np.round(turned * TURN), dtype=np.int64)
 
 
-def turned(rows: Integers, rotated: Integers) -> Integers:
+def rotate_rows(rows: Integers, rotated: Integers) -> Integers:
     """Returns rows on the axes of a rotation, again at most RADIUS long.
 
     Each is a function of itself, by exact products.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.learn.base import Learner
-from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
+from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotate_rows, rotation
 from discreet.learn.features import Features, features
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
 from discreet.learn.weights import no_weights
@@ -102,14 +102,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         moments, tree, leaves, step = self._parts()
         rows, rotated = public.rows(X), rotation(self.n_features_in_, bits)
-        axes = turned(rows, rotated)
+        axes = rotate_rows(rows, rotated)
         relation = self._relation
         found = coreset(axes, levels=self._depth(), parts=(moments, tree, leaves), neighbours=relation, bits=bits)
-        first = _clustered(found, self._count(), bits)
+        first = _cluster_points(found, self._count(), bits)
         codes, centres = nearest(axes, first), first @ rotated / TURN
         for _ in range(self._turns()):
             groups = release_groups(rows, codes, len(first), spending=step, neighbours=relation, bits=bits)
-            centres = _refined(centres, groups)
+            centres = _refine_centres(centres, groups)
             codes = nearest(rows, np.round(centres).astype(np.int64))
         self.cluster_centers_ = public.centre + centres * public.unit * public.spread
         self._account(event, bits)
@@ -164,7 +164,7 @@ def nearest(rows: Integers, centres: Integers) -> Integers:
     return np.asarray(np.argmin(lengths - 2 * products.astype(np.int64), axis=1), dtype=np.int64)
 
 
-def _clustered(found: Coreset, count: int, bits: Bits) -> Integers:
+def _cluster_points(found: Coreset, count: int, bits: Bits) -> Integers:
     """Centres of the coreset as integers; points of no weight are added where there are too few."""
     points, weights = found.points, found.weights
     if len(points) < count:
@@ -178,7 +178,7 @@ def _clustered(found: Coreset, count: int, bits: Bits) -> Integers:
     return np.asarray(np.clip(np.round(model.cluster_centers_), -RADIUS, RADIUS), dtype=np.int64)
 
 
-def _refined(first: Floats, groups: Groups) -> Floats:
+def _refine_centres(first: Floats, groups: Groups) -> Floats:
     """Averages of the rows of each cluster, where there are enough of them, else the centre that there was."""
     enough = groups.counts > 3 * groups.count_sigma
     counts = np.maximum(groups.counts, 1.0)[:, None]

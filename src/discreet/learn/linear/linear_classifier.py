@@ -136,7 +136,7 @@ class LinearClassifier(Classifier):
         """Returns the event of a fit on so many features, whatever the classes turn out to be."""
         self._public(n_features)
         plan = self._class_plan()
-        return plan.composed(self._recipe(plan, n_features).event)
+        return plan.compose_event(self._recipe(plan, n_features).event)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
@@ -152,7 +152,7 @@ class LinearClassifier(Classifier):
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
         recipe = self._recipe(plan, public.count)
-        event = self._affordable(plan.composed(recipe.event))
+        event = self._affordable(plan.compose_event(recipe.event))
         self.classes_ = plan.read(_present(y), bits)
         coefficients, shifts = np.zeros((1, public.count)), np.zeros(1)
         if not self.constant_:
@@ -209,7 +209,7 @@ class LinearClassifier(Classifier):
             steps = self.steps
             if steps is not None:
                 steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
-            return self._surveyed(spending, partial(Schedule, steps=steps, ridge=ridge or 0.0))
+            return self._make_surveyed_fit(spending, partial(Schedule, steps=steps, ridge=ridge or 0.0))
         if ridge is not None and ridge < 1:
             hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
@@ -219,10 +219,10 @@ class LinearClassifier(Classifier):
             raise InvalidParameter("classes", None, "to be two public classes for method='objective'", _CLASSES)
         two_smooth_classes(self._loss(len(plan.declared)))
         if spending.is_pure:
-            return self._surveyed(spending, partial(TiltedMinimum, ridge=ridge))
+            return self._make_surveyed_fit(spending, partial(TiltedMinimum, ridge=ridge))
         return Perturbation(inner=ObjectivePerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
 
-    def _surveyed(self, spending: Spending, method: Callable[..., WeightsBudget]) -> SurveyedFit:
+    def _make_surveyed_fit(self, spending: Spending, method: Callable[..., WeightsBudget]) -> SurveyedFit:
         return SurveyedFit.of(
             spending,
             self._relation,

@@ -210,7 +210,7 @@ def capped_logistic() -> Loss:
 
     Its slope is at most 1/2 instead of 1: rows on the wrong side all pull alike, and less noise covers one of them.
     """
-    return replace(logistic(2), slope=0.5, twice_smooth=False, value=_capped)
+    return replace(logistic(2), slope=0.5, twice_smooth=False, value=_compute_capped_loss)
 
 
 def hinge(classes: int) -> Loss:
@@ -235,7 +235,7 @@ def _logistic(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     return np.where(known, np.logaddexp(0.0, -away), 0.0).sum(axis=1), -signs * special.expit(-away)
 
 
-def _capped(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
+def _compute_capped_loss(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     signs = _signs(codes, 1)
     away = signs * margins
     losses = np.where(away < 0, np.log(2) - away / 2, np.logaddexp(0.0, -away))

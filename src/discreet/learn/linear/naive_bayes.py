@@ -130,7 +130,7 @@ class GaussianNB(Classifier):
         plan = self._class_plan()
         self._priors(plan)
         moments = events.Gaussian(plan.rest.share(1 - COMPARED).noise_multiplier)
-        return plan.composed(events.Composed([moments, _comparison(plan.rest, self._relation).event]))
+        return plan.compose_event(events.Composed([moments, _comparison(plan.rest, self._relation).event]))
 
     def fit(self, X: Any, y: Any, **weights: Any) -> GaussianNB:
         """Fits the model; rows of other classes count nowhere, missing values are the middle of their bounds."""
@@ -204,14 +204,14 @@ class GaussianNB(Classifier):
         """The model in the units of the data."""
         half = (high - low) / 2
         errors = np.broadcast_to(found.mean_error[:, None], found.mean.shape)
-        mean, left = _drawn(found.mean, found.count, errors)
-        variance = np.maximum(_drawn(found.variance, found.count, found.variance_error)[0], 0.0) + left
+        mean, left = _shrink_to_mean(found.mean, found.count, errors)
+        variance = np.maximum(_shrink_to_mean(found.variance, found.count, found.variance_error)[0], 0.0) + left
         self.theta_ = (low + high) / 2 + half * mean
         self.var_ = half**2 * variance
         self.var_ = self.var_ + smoothing * self.var_.max()
         self.class_count_ = found.count
 
-    def _shared(self) -> Floats:
+    def _shared_variances(self) -> Floats:
         """The variances that all classes share, if that is chosen."""
         mean = np.average(self.var_, axis=0, weights=self.class_count_)
         return np.repeat(mean[None], len(self.classes_), axis=0)
@@ -219,7 +219,11 @@ class GaussianNB(Classifier):
     def _rules(self, low: Floats, high: Floats) -> list[_Rule]:
         """What each candidate would predict, as integers: of released values only."""
         half = (high - low) / 2
-        mean, own, shared = (self.theta_ - (low + high) / 2) / half, self.var_ / half**2, self._shared() / half**2
+        mean, own, shared = (
+            (self.theta_ - (low + high) / 2) / half,
+            self.var_ / half**2,
+            self._shared_variances() / half**2,
+        )
         prior = np.log(self.class_prior_)
         return [_rule(mean, shared if one.pooled else own, prior, one.temperature) for one in CANDIDATES]
 
@@ -228,7 +232,7 @@ class GaussianNB(Classifier):
         best = CANDIDATES[int(np.argmax(comparison.release(votes, bits=bits)))]
         self.temperature_ = float(best.temperature)
         if best.pooled:
-            self.var_ = self._shared()
+            self.var_ = self._shared_variances()
 
 
 def _comparison(rest: Spending, neighbours: Neighbours) -> Gaussian:
@@ -297,7 +301,7 @@ def _votes(steps: Integers, places: Integers, rules: list[_Rule]) -> Integers:
     return 2 * np.array(right, dtype=np.int64) - len(labels)
 
 
-def _drawn(values: Floats, count: Floats, error: Floats) -> tuple[Floats, float]:
+def _shrink_to_mean(values: Floats, count: Floats, error: Floats) -> tuple[Floats, float]:
     """Values of classes drawn to their weighted mean, by the share of their distance that noise explains.
 
     Also the variance that noise leaves to them, on average: one number for all, as it says nothing about a class.

@@ -147,7 +147,7 @@ class Schedule(WeightsBudget):
         T pure steps are heard sqrt(T) times less than one, so there are more only where rows can be heard. Gaussian
         noise of T steps is heard as that of one; more of them come closer to the minimiser.
         """
-        heard = self.heard(count, size)
+        heard = self.signal_to_noise(count, size)
         if self.part.is_pure:
             return max(FEWEST, min(math.ceil(math.sqrt(heard)), MOST, MOST_DRAWN // size))
         return int(max(STEPS, min(heard / 2, MORE_STEPS, WORK / (count * size))))

@@ -14,7 +14,7 @@ from discreet.dataclass import dataclass
 from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.row_summary import EntrySquares, Place
 from discreet.learn.linear.vector_noise import VectorNoise
-from discreet.learn.weights import shrunk
+from discreet.learn.weights import shrink_values
 from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
@@ -62,7 +62,7 @@ class PlacedRows:
         """Returns the exact sum of clipped gradients of all rows; the weight of a class only makes them shorter."""
         residuals = self.loss.residuals(self.design.margins(theta), self.targets)
         if self.shares is not None:
-            residuals = shrunk(residuals, self.shares[np.maximum(self.targets, 0)])
+            residuals = shrink_values(residuals, self.shares[np.maximum(self.targets, 0)])
         return self.design.gradient(residuals)
 
 
@@ -89,7 +89,7 @@ class WeightsBudget(ABC):
         """Returns what all of it costs."""
         return VectorNoise(part=self.part).event
 
-    def heard(self, count: float, size: int) -> float:
+    def signal_to_noise(self, count: float, size: int) -> float:
         """Returns how much gradients of about so many rows by so many weights hold, in units of their noise."""
         if self.part.is_pure:
             return count * float(self.part.pure_epsilon) / size
@@ -97,7 +97,7 @@ class WeightsBudget(ABC):
 
     def scaling(self, count: float, size: int) -> EntrySquares | None:
         """Returns what is released about entries first, if anything."""
-        if self.heard(count, size) < SCALED:
+        if self.signal_to_noise(count, size) < SCALED:
             return None
         return EntrySquares(noise=VectorNoise(part=self._whole.share(SCALING_SHARE)), neighbours=self.neighbours)
 

@@ -21,7 +21,7 @@ from discreet.learn.base import Learner
 from discreet.learn.features import Features, ends, features
 from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
 from discreet.learn.row_inputs import rows_to_fit, rows_to_predict
-from discreet.learn.weights import ROOT_ONE, root_shares, shrunk
+from discreet.learn.weights import ROOT_ONE, root_shares, shrink_values
 from discreet.privacy.events import Event, Gaussian
 from discreet.statistics.inputs import RADIUS
 
@@ -226,7 +226,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         labels = self._labels(targets.shape[1])
         rows = joint_rows(public, X, labels, targets)
         if sample_weight is not None:
-            rows = shrunk(rows, root_shares(sample_weight, len(rows), self.weight_bound), ROOT_ONE)
+            rows = shrink_values(rows, root_shares(sample_weight, len(rows), self.weight_bound), ROOT_ONE)
         moments = release_moments(
             rows,
             public=public,
@@ -286,13 +286,13 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         penalty, wide = self._penalty(public), bool(self.fit_intercept)
         found = [solve(moments, label, penalty=penalty, intercept=wide) for label in range(labels.count)]
         scale = labels.spread[:, None] / (RADIUS * public.unit * public.spread)
-        coef = scale * _stacked(found, "theta", public.count)
+        coef = scale * _stack_solutions(found, "theta", public.count)
         intercept = np.zeros(labels.count)
         if wide:
             ones = np.array([solution.theta[-1] for solution in found]) * constant_of(public) / RADIUS
             intercept = labels.centre + labels.spread * ones - coef @ public.centre
         self.coef_, self.intercept_ = (coef[0], float(intercept[0])) if flat else (coef, intercept)
-        centre, error = (scale * _stacked(found, name, public.count) for name in ("centre", "error"))
+        centre, error = (scale * _stack_solutions(found, name, public.count) for name in ("centre", "error"))
         self.coef_centre_, self.coef_error_ = (centre[0], error[0]) if flat else (centre, error)
         self.freedom_ = found[0].freedom
         self.coef_interval_ = self.conf_int()
@@ -361,5 +361,5 @@ def _targets(y: Any) -> Floats:
         raise InvalidValue("to be numeric labels", "Pass one number for each row, or a row of numbers.") from None
 
 
-def _stacked(found: list[Solution], name: str, count: int) -> Floats:
+def _stack_solutions(found: list[Solution], name: str, count: int) -> Floats:
     return np.stack([np.asarray(getattr(solution, name))[:count] for solution in found])

@@ -87,7 +87,7 @@ class Survey:
         sigma = self.noise.deviation(self.sensitivity, size) / FINE
         counts = noisy[width + 1 :] / COUNTED
         count = float(np.sum(counts)) if self.neighbours is Neighbours.ADD_REMOVE else float(len(fine))
-        return placed(
+        return find_place(
             noisy[:width],
             float(noisy[width]),
             max(count, 1.0),
@@ -125,7 +125,7 @@ class EntrySquares:
         """Releases how much entries differ between rows, and returns the place that knows it."""
         mechanism = self.noise.mechanism(self.sensitivity, fine.shape[1])
         noisy = np.asarray(mechanism.release(self.sums(fine), bits=bits), dtype=np.float64) / FINE
-        return place.scaled(noisy, self.noise.deviation(self.sensitivity, fine.shape[1]) / FINE)
+        return place.scale_entries(noisy, self.noise.deviation(self.sensitivity, fine.shape[1]) / FINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Place:
         count: how many rows there are, about; at least 1.
         centre: their middle, in units of 1 / FINE of the longest row allowed.
         length: how far from it they may be, in the same units, once each entry is multiplied by its scale.
-        scale: of each entry, 1 until `scaled` knows better.
+        scale: of each entry, 1 until `scale_entries` knows better.
         mean_square: of the length of rows around the middle, in units of the longest row allowed.
         constant: the entry of the intercept in integer rows; 0 for none.
         shares: the part of rows that each class has, about; they add up to 1.
@@ -171,7 +171,7 @@ class Place:
             return kept
         return np.hstack([kept, np.full((len(kept), 1), self.constant, dtype=np.int64)])
 
-    def scaled(self, squares: Floats, sigma: float) -> Place:
+    def scale_entries(self, squares: Floats, sigma: float) -> Place:
         """Returns the place where entries that differ little between rows are enlarged, so that a descent hears them.
 
         Args:
@@ -213,7 +213,7 @@ def class_shares(counts: Floats, sigma: float) -> Floats:
     return np.asarray(found / np.sum(found))
 
 
-def placed(sums: Floats, squares: float, count: float, sigma: float, *, centred: bool, shares: Floats) -> Place:
+def find_place(sums: Floats, squares: float, count: float, sigma: float, *, centred: bool, shares: Floats) -> Place:
     """Returns the middle and the reach of rows from noisy sums, in units of the longest row: post-processing.
 
     The middle is shrunk toward zero by James and Stein's factor, so that a middle that is all noise is left alone.

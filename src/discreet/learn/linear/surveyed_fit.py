@@ -68,7 +68,7 @@ class Comparison:
             codes: the classes of the rows; -1 is never right.
             shares: the weight of each class in units of 1 / ONE; None for ONE.
         """
-        better = (_chosen(weights) == codes).astype(np.int64) - (_chosen(prior) == codes)
+        better = (_choose_classes(weights) == codes).astype(np.int64) - (_choose_classes(prior) == codes)
         each = ONE if shares is None else shares[np.maximum(codes, 0)]
         return int(np.sum(each * better))
 
@@ -77,7 +77,7 @@ class Comparison:
         return bool(self.noise.mechanism(self.sensitivity, 1).release(gain, bits=bits) > MARGIN * size * ONE)
 
 
-def _chosen(margins: Integers) -> Integers:
+def _choose_classes(margins: Integers) -> Integers:
     """The class that integer margins stand for."""
     return (margins > 0).astype(np.int64) if margins.ndim == 1 else np.argmax(margins, axis=1)
 

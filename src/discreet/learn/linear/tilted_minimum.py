@@ -165,10 +165,10 @@ def _newton_step(problem: Problem, weights: Floats, gradient: Floats) -> Floats:
     rows, ridge = problem.rows, problem.objective.ridge
     bends = capped_bends(rows @ (weights + problem.origin).T, problem.codes)[:, 0]
 
-    def curved(step: Floats) -> Floats:
+    def apply_hessian(step: Floats) -> Floats:
         return rows.T @ (bends * (rows @ step)) + ridge * step
 
     size = gradient.size
-    operator = sparse.linalg.LinearOperator((size, size), matvec=curved)
+    operator = sparse.linalg.LinearOperator((size, size), matvec=apply_hessian)
     found, _ = sparse.linalg.cg(operator, gradient.ravel(), rtol=_REDUCED, maxiter=10 * size)
     return np.asarray(found, dtype=np.float64).reshape(gradient.shape)

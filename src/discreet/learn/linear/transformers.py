@@ -170,7 +170,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features: one Gaussian release."""
         self._public(n_features)
-        self._kept(n_features)
+        self._component_count(n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
     def fit(self, X: Any, y: Any = None, **weights: Any) -> PCA:  # noqa: ARG002  # scikit-learn's interface
@@ -182,7 +182,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         no_weights(weights)
         X = rows_to_fit(self, X)
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
-        kept = self._kept(self.n_features_in_)
+        kept = self._component_count(self.n_features_in_)
         moments = release_moments(
             public.rows(X), public=public, labels=None, spending=self._spending(), neighbours=self._relation, bits=bits
         )
@@ -217,7 +217,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
     def _public(self, count: int) -> Features:
         return features(count, bounds=self._bounds, norm_bound=self.norm_bound, constant=1 / np.sqrt(count))
 
-    def _kept(self, count: int) -> int:
+    def _component_count(self, count: int) -> int:
         if self.n_components is None:
             return count
         kept = check.integer(n_components=self.n_components, at_least=1)

@@ -252,14 +252,14 @@ def _read_array(content: dict[str, Any]) -> NDArray[Any]:
         refuse(kind, "to be an array's type and bytes")
     if not 0 < made.itemsize <= LONGEST_ITEM or math.prod(shape) * made.itemsize != len(raw):
         refuse("an array", "to have as many bytes as its shape says")
-    return _checked(np.frombuffer(raw, dtype=made).reshape(shape))
+    return _check_array(np.frombuffer(raw, dtype=made).reshape(shape))
 
 
 def _is_size(size: object) -> bool:
     return type(size) is int and 0 <= size < 1 << 40
 
 
-def _checked(array: NDArray[Any]) -> NDArray[Any]:
+def _check_array(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of its own; texts hold code points, truth values 0 and 1."""
     if array.dtype.kind == "U" and array.size:
         codes = np.frombuffer(array.tobytes(), dtype="<u4")

@@ -113,7 +113,7 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
         InvalidParameter: if a parameter is no plain data.
     """
     if is_step(model):
-        step = {p: write(v, p, depth, other=_nested) for p, v in changed_parameters(model).items()}
+        step = {p: write(v, p, depth, other=_write_estimator) for p, v in changed_parameters(model).items()}
         return {MARK: "step", "class": step_name(model), "params": step}
     name = name_of(model)
     known = parameters(model)
@@ -124,7 +124,7 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
 def _parameter(model: Any, name: str, value: Any, depth: int) -> Any:
     """A parameter as plain data; a learner may say what to do about one that is none (`hints_of_plain_data`)."""
     try:
-        return write(value, name, depth, other=_nested)
+        return write(value, name, depth, other=_write_estimator)
     except InvalidParameter as error:
         hint = getattr(type(model), "hints_of_plain_data", {}).get(name)
         if hint is None:
@@ -132,7 +132,7 @@ def _parameter(model: Any, name: str, value: Any, depth: int) -> Any:
         raise InvalidParameter(name, error.value, error.condition, hint) from None
 
 
-def _nested(value: Any, depth: int) -> dict[str, Any] | None:
+def _write_estimator(value: Any, depth: int) -> dict[str, Any] | None:
     return write_parameters(value, depth) if isinstance(value, BaseEstimator) else None
 
 
@@ -151,7 +151,7 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
     if content[MARK] == "step":
         params = content["params"] if isinstance(content["params"], dict) else refuse("a step", "to have parameters")
         return made_step(content["class"], {p: read(value, _read_model, depth) for p, value in params.items()})
-    return _made(content["class"], content["params"], depth)
+    return _make_model(content["class"], content["params"], depth)
 
 
 def write_value(value: Any, name: str) -> Any:
@@ -160,7 +160,7 @@ def write_value(value: Any, name: str) -> Any:
     Raises:
         InvalidParameter: if it is no plain data.
     """
-    return write(value, name, other=_nested)
+    return write(value, name, other=_write_estimator)
 
 
 def read_value(content: Any) -> Any:
@@ -186,7 +186,7 @@ def to_json(model: Any) -> str:
     if not hasattr(model, "event_"):
         raise InvalidParameter("model", type(model).__name__, "to be fitted", "Call fit first.")
     name_of(model)
-    text = json.dumps({"format": FORMAT, "version": VERSION, "model": _written(model)}, allow_nan=False)
+    text = json.dumps({"format": FORMAT, "version": VERSION, "model": _write_model(model)}, allow_nan=False)
     if len(text) > LONGEST:
         raise InvalidParameter("model", f"{len(text)} characters", f"<= {LONGEST} characters")
     if _values(text) > MOST_VALUES:
@@ -262,7 +262,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         refuse("this file", "to hold ASCII")
 
 
-def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
+def _write_model(model: Any, depth: int = 0) -> dict[str, Any] | None:
     """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
     if not isinstance(model, BaseEstimator):
         return None
@@ -273,9 +273,9 @@ def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
     odd = [name for name in names if not _FITTED.fullmatch(name)]
     if odd:
         raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
-    fitted = {name: write(vars(model)[name], name, depth, other=_written) for name in sorted(names)}
+    fitted = {name: write(vars(model)[name], name, depth, other=_write_model) for name in sorted(names)}
     if isinstance(model, Pipeline) and fitted:
-        fitted["learners_"] = write(list(learners_in(model, fitted=True)), "learners", depth, other=_written)
+        fitted["learners_"] = write(list(learners_in(model, fitted=True)), "learners", depth, other=_write_model)
     return {**content, MARK: "model", "fitted": fitted}
 
 
@@ -286,7 +286,7 @@ def _read_model(content: Any, depth: int) -> Any:
         return read_parameters(content, depth)
     if content.keys() != {MARK, "class", "params", "fitted"} or not isinstance(content["fitted"], dict):
         refuse(", ".join(map(str, content)), "to have class, params and fitted")
-    model = _made(content["class"], content["params"], depth)
+    model = _make_model(content["class"], content["params"], depth)
     for name, value in content["fitted"].items():
         if not _FITTED.fullmatch(name) or hasattr(type(model), name) or name in OF_THE_CALL:
             refuse(name[:40], "to be a fitted attribute")
@@ -297,7 +297,7 @@ def _read_model(content: Any, depth: int) -> Any:
     return model
 
 
-def _made(name: Any, params: Any, depth: int) -> Any:
+def _make_model(name: Any, params: Any, depth: int) -> Any:
     kind = kind_named(name)
     if kind is None:
         refuse(str(name)[:40], f"to be one of {', '.join(known_names())}")

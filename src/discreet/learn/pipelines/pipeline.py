@@ -13,10 +13,10 @@ from sklearn.utils.validation import validate_data
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import nw
-from discreet.learn.base import Learner, spent
+from discreet.learn.base import Learner, price_event
 from discreet.learn.pipelines.public_steps import Flow, follow, learners_in
 from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
-from discreet.learn.row_inputs import dense, is_table, named
+from discreet.learn.row_inputs import convert_table, dense, is_table
 from discreet.privacy import Loss, Neighbours
 from discreet.privacy.events import Composed, Event
 
@@ -96,7 +96,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
         if params:
             hint = "A row must count at most once; declare class_weight where a learner has it."
             raise InvalidParameter("fit", sorted(params), "to have no parameters but X and y", hint)
-        X = named(X)
+        X = convert_table(X)
         columns = columns_of(X)
         names = [name for name, _ in columns]
         event = self.plan_event(len(columns), None if None in names else names)
@@ -122,7 +122,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
         if event != (events[0] if len(events) == 1 else Composed(events)):
             raise InternalError("A pipeline released something else than it planned.")
         self.event_ = event
-        self.privacy_spent_ = spent(event, self.epsilon, self.delta, Neighbours(self.neighbours))
+        self.privacy_spent_ = price_event(event, self.epsilon, self.delta, Neighbours(self.neighbours))
         self.private_ = all(each.private_ for each in learners)
         if self.private_:
             remember_fit(self.privacy_spent_)
@@ -206,7 +206,7 @@ class Pipeline(PlainPipeline):  # type: ignore[misc]  # scikit-learn has no anno
 
     # ---------------------------------------------------------------------------------------------------------- rows
 
-    def prepared(self, X: Any) -> tuple[Any, Any]:
+    def apply_public_steps(self, X: Any) -> tuple[Any, Any]:
         """Returns rows after the public steps that come first, and what is left to do for each of them.
 
         Public steps look values up or scale each by itself, so that no row's numbers depend on the rows beside it.

@@ -19,7 +19,7 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
 from discreet.learn.features import ends
-from discreet.learn.row_inputs import bounds_by_place, is_table, named, rows_to_predict
+from discreet.learn.row_inputs import bounds_by_place, convert_table, is_table, rows_to_predict
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         Raises:
             InvalidParameter: if what is declared does not fit the columns.
         """
-        validate_data(self, named(X), skip_check_array=True)
+        validate_data(self, convert_table(X), skip_check_array=True)
         self._check(self.n_features_in_, getattr(self, "feature_names_in_", None))
         return self
 
@@ -91,7 +91,7 @@ class _Encoder(PublicTransformer):
     def _places(self, X: Any) -> tuple[list[NDArray[np.int64]], list[list[Any]]]:
         """The place of every value among the categories of its column, -1 for none, and the categories."""
         check_is_fitted(self, "n_features_in_")
-        validate_data(self, named(X), reset=False, skip_check_array=True)
+        validate_data(self, convert_table(X), reset=False, skip_check_array=True)
         lists = self.lists(self.n_features_in_, getattr(self, "feature_names_in_", None))
         return [_among(column, known) for column, known in zip(_columns(X), lists, strict=True)], lists
 
@@ -175,7 +175,7 @@ class PublicScaler(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mis
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # scikit-learn's interface
         """Notes how many columns there are, and their names; whether they hold numbers is a matter of their type."""
         options: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False, "accept_sparse": True}
-        validate_data(self, named(X), ensure_min_samples=0, **options)
+        validate_data(self, convert_table(X), ensure_min_samples=0, **options)
         self._check(self.n_features_in_, getattr(self, "feature_names_in_", None))
         return self
 

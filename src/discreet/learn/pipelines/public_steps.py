@@ -115,7 +115,7 @@ def _(step: Learner, flow: Flow) -> Flow:
     event = step.plan_event(count)
     if isinstance(step, StandardScaler):
         return flow.to([Column(name=column.name) for column in flow.columns], event)
-    width = step._kept(count) if isinstance(step, PCA) else step._count() if isinstance(step, KMeans) else 0
+    width = step._component_count(count) if isinstance(step, PCA) else step._count() if isinstance(step, KMeans) else 0
     return flow.to([Column(name=f"{type(step).__name__.lower()}{place}") for place in range(width)], event)
 
 
@@ -139,7 +139,7 @@ def _(step: PublicOrdinalEncoder, flow: Flow) -> Flow:
 @follow.register
 def _(step: OneHotEncoder, flow: Flow) -> Flow:
     """scikit-learn's encoder, where its categories are declared and no value is an error."""
-    lists = _declared(step, flow)
+    lists = _check_categories(step, flow)
     if step.handle_unknown != "ignore" or step.drop is not None:
         _refuse(step, "to have handle_unknown='ignore' and drop=None", "Any other value must be no error.")
     if step.min_frequency is not None or step.max_categories is not None:
@@ -149,13 +149,13 @@ def _(step: OneHotEncoder, flow: Flow) -> Flow:
 
 @follow.register
 def _(step: OrdinalEncoder, flow: Flow) -> Flow:
-    lists = _declared(step, flow)
+    lists = _check_categories(step, flow)
     if step.handle_unknown != "use_encoded_value" or step.unknown_value is None:
         hint = "Pass handle_unknown='use_encoded_value', unknown_value=-1: any other value must be no error."
         _refuse(step, "to have a value for unknown categories", hint)
     if step.min_frequency is not None or step.max_categories is not None:
         _refuse(step, "to have min_frequency=None and max_categories=None", "Both count rows.")
-    return flow.to([_widened(column, step.unknown_value) for column in _codes(lists, flow)])
+    return flow.to([_widen_limits(column, step.unknown_value) for column in _codes(lists, flow)])
 
 
 @follow.register
@@ -164,7 +164,7 @@ def _(step: SimpleImputer, flow: Flow) -> Flow:
     if not constant or step.add_indicator or not step.keep_empty_features:
         hint = "Pass strategy='constant', fill_value=..., keep_empty_features=True: all else is read from the rows."
         _refuse(step, "to fill in a constant and to keep all columns", hint)
-    return flow.to([_widened(column, step.fill_value) for column in flow.columns])
+    return flow.to([_widen_limits(column, step.fill_value) for column in flow.columns])
 
 
 @follow.register
@@ -182,14 +182,14 @@ def _(step: ColumnTransformer, flow: Flow) -> Flow:
         _refuse(step, "to have n_jobs=None", "Other processes would hold private rows.")
     made: list[Column] = []
     names = [*(name for name, _, _ in step.transformers), "remainder"]
-    for name, (each, columns) in zip(names, selected(step, flow), strict=True):
+    for name, (each, columns) in zip(names, assign_columns(step, flow), strict=True):
         found = follow_step(name, each, Flow(columns=tuple(columns)))
-        made += [_prefixed(column, name, step) for column in found.columns]
+        made += [_prefix_name(column, name, step) for column in found.columns]
         flow = flow.to(flow.columns, *found.events)
     return flow.to(made)
 
 
-def selected(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[Column]]]:
+def assign_columns(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[Column]]]:
     """Returns the parts of a ColumnTransformer with the columns that each is given, what remains at the end.
 
     Raises:
@@ -197,7 +197,7 @@ def selected(step: ColumnTransformer, flow: Flow) -> list[tuple[Any, list[Column
     """
     found, left = [], list(flow.columns)
     for _, each, selector in step.transformers:
-        chosen = _chosen(selector, flow)
+        chosen = _choose_columns(selector, flow)
         found.append((each, chosen))
         left = [column for column in left if all(column is not one for one in chosen)]
         if flow.names is None and any(column.name for column in chosen):
@@ -241,7 +241,7 @@ def _at(name: str, error: InvalidParameter) -> InvalidParameter:
     return InvalidParameter(named, error.value, error.condition, error.hint)
 
 
-def _declared(step: Any, flow: Flow) -> list[list[Any]]:
+def _check_categories(step: Any, flow: Flow) -> list[list[Any]]:
     if isinstance(step.categories, str) or len(step.categories) != len(flow.columns):
         hint = "Pass categories=[['A', 'B'], ...], one for each column: with 'auto' it would read them from the rows."
         _refuse(step, f"to have declared categories of {len(flow.columns)} columns", hint)
@@ -263,7 +263,7 @@ def _codes(lists: list[list[Any]], flow: Flow) -> list[Column]:
     return [Column(name=column.name, low=0.0, high=float(max(1, len(known) - 1))) for column, known in pairs]
 
 
-def _widened(column: Column, value: Any) -> Column:
+def _widen_limits(column: Column, value: Any) -> Column:
     """The column with one more value that it may have."""
     if column.limits is None or not isinstance(value, int | float) or math.isnan(value):
         return column
@@ -271,13 +271,13 @@ def _widened(column: Column, value: Any) -> Column:
     return replace(column, low=min(low, float(value)), high=max(high, float(value)))
 
 
-def _prefixed(column: Column, name: str, step: ColumnTransformer) -> Column:
+def _prefix_name(column: Column, name: str, step: ColumnTransformer) -> Column:
     if column.name is None or step.verbose_feature_names_out is not True:
         return column
     return replace(column, name=f"{name}__{column.name}")
 
 
-def _chosen(selector: Any, flow: Flow) -> list[Column]:
+def _choose_columns(selector: Any, flow: Flow) -> list[Column]:
     """The columns that a ColumnTransformer gives to one of its parts.
 
     Raises:

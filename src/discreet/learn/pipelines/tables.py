@@ -15,10 +15,10 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def taken(X: Any, places: Any) -> Any:
+def take_rows(X: Any, places: Any) -> Any:
     """Returns some rows, by a list of places or by truth values, as the kind of table that was given.
 
-    >>> taken([[1, "a"], [2, "b"]], np.array([False, True])).tolist()
+    >>> take_rows([[1, "a"], [2, "b"]], np.array([False, True])).tolist()
     [[2, 'b']]
     """
     if not is_table(X):

@@ -99,7 +99,7 @@ class AutoClassifier(ProbabilityClassifier):
         """Returns the event of a fit on so many features, whichever learner is chosen."""
         features(n_features, bounds=self._bounds, norm_bound=self.norm_bound)
         plan = self._class_plan()
-        return plan.composed(self._event(plan))
+        return plan.compose_event(self._event(plan))
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Counts the rows, chooses a learner, and fits it.
@@ -113,11 +113,11 @@ class AutoClassifier(ProbabilityClassifier):
         plan = self._class_plan()
         X, y = read_labelled(self, X, y)
         features(X.shape[1], bounds=self._bounds, norm_bound=self.norm_bound)
-        event, bits = self._affordable(plan.composed(self._event(plan))), self._bits()
+        event, bits = self._affordable(plan.compose_event(self._event(plan))), self._bits()
         self.classes_ = plan.read(y, bits)
         counter = self._counter(plan)
         self.count_ = float(len(y) if counter is None else counter.release(len(y), bits=bits))
-        models = self._chosen(plan, X.shape[1])
+        models = self._choose_learners(plan, X.shape[1])
         if not self.constant_:
             with in_an_account():  # these rows are paid for here
                 models = [model.fit(X, y) for model in models]
@@ -146,7 +146,7 @@ class AutoClassifier(ProbabilityClassifier):
         counter = self._counter(plan)
         return fitted if counter is None else events.Composed([counter.event, fitted])
 
-    def _chosen(self, plan: ClassPlan, width: int) -> list[Any]:
+    def _choose_learners(self, plan: ClassPlan, width: int) -> list[Any]:
         """The learners for the released count, with all that is left to spend."""
         epsilon, delta = self._rest(plan)
         common = {

@@ -14,7 +14,7 @@ from discreet import check
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.learn.pipelines.pipeline import Pipeline
-from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.pipelines.tables import count_rows, take_rows
 from discreet.learn.row_inputs import is_table
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, source_of
@@ -112,11 +112,11 @@ def predictions(model: Any, rows: Any) -> list[Any]:
     of a row whatever stands beside it, are done for all rows at once.
     """
     if isinstance(model, Pipeline):
-        rows, model = model.prepared(rows)
+        rows, model = model.apply_public_steps(rows)
         far = np.zeros(count_rows(rows), dtype=bool) if is_table(rows) else np.isinf(rows).any(axis=1)
-        return [None if far[i] else model.predict(taken(rows, [i]))[0] for i in range(len(far))]
+        return [None if far[i] else model.predict(take_rows(rows, [i]))[0] for i in range(len(far))]
     numbers = not is_table(rows) and rows.dtype.kind in "biuf"
     usable = np.isfinite(rows).all(axis=1) if numbers else np.ones(count_rows(rows), dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a row alone has no names
-        return [model.predict(taken(rows, [i]))[0] if usable[i] else None for i in range(len(usable))]
+        return [model.predict(take_rows(rows, [i]))[0] if usable[i] else None for i in range(len(usable))]

@@ -256,13 +256,13 @@ class Holdout:
         return float(values.low + noisy * values.step / self.size)
 
     def _values(self, query: Any) -> Column:
-        given = self._evaluated(query) if callable(query) else query
+        given = self._evaluate_query(query) if callable(query) else query
         values = column(given, bounds=self.range, neighbours=Neighbours.REPLACE, fine=FINE)
         if values.public_size != self.size:
             raise InvalidParameter("query", f"{values.public_size} values", f"one for each of {self.size} rows")
         return values
 
-    def _evaluated(self, query: Callable[..., Any]) -> NDArray[np.float64]:
+    def _evaluate_query(self, query: Callable[..., Any]) -> NDArray[np.float64]:
         if self._rows is None:
             raise InvalidParameter("query", "a function", "values", "This holdout knows the number of its rows only.")
         return np.array([float(query(*row)) for row in zip(*self._rows, strict=True)])

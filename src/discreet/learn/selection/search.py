@@ -19,18 +19,18 @@ from discreet.accounting.random_repetitions import Tries
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
-from discreet.learn.base import Learner, bits_of, labels_of, read_labelled, spent
+from discreet.learn.base import Learner, bits_of, labels_of, price_event, read_labelled
 from discreet.learn.pipelines.pipeline import Pipeline, columns_of, note_columns
 from discreet.learn.pipelines.public_steps import check_steps
-from discreet.learn.pipelines.tables import count_rows, taken
+from discreet.learn.pipelines.tables import count_rows, take_rows
 from discreet.learn.privacy_warnings import in_an_account, note_table, remember_fit
-from discreet.learn.row_inputs import named
+from discreet.learn.row_inputs import convert_table
 from discreet.learn.selection.choice import FINE, distances, errors
 from discreet.learn.selection.search_plan import SearchPlan, draw_tries, search_plan
 from discreet.learn.weights import no_weights
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, bernoulli, uniform_below
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.privacy import Loss, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
@@ -151,17 +151,21 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         X, y, names = self._read(X, y)
         plan = self._plan(self.n_features_in_, names)
         bits = bits_of(self.random_state)
-        held = self._held(len(y), share, bits)
-        fitted = self._named(taken(X, ~held), names)
-        data = _Parts(fitted, y[~held], taken(X, held), y[held], self._label_bounds(), names)
+        held = self._choose_holdout(len(y), share, bits)
+        fitted = self._name_columns(take_rows(X, ~held), names)
+        data = _Parts(fitted, y[~held], take_rows(X, held), y[held], self._label_bounds(), names)
         with in_an_account():
-            index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
+            index, best = (
+                self._choose_from_all(plan, data, bits)
+                if plan.tries is None
+                else self._choose_from_tries(plan, data, bits)
+            )
         self.best_params_ = self._candidates()[index]
         self.best_estimator_ = best
         if is_classifier(best):
             self.classes_ = best.classes_
         self.event_ = self._event()
-        self.privacy_spent_ = spent(self.event_, self.epsilon, self.delta, self._relation)
+        self.privacy_spent_ = price_event(self.event_, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
         if self.private_:
             remember_fit(self.privacy_spent_)
@@ -172,7 +176,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         if not isinstance(self._estimator, Pipeline):
             return *read_labelled(self, X, y), getattr(self, "feature_names_in_", None)
         check_steps(self._estimator)
-        X = named(X)
+        X = convert_table(X)
         note_columns(self, X)
         names = [name for name, _ in columns_of(X)]
         labels = labels_of(self, y)
@@ -181,7 +185,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         note_table(X)
         return X, labels, None if None in names else names
 
-    def _named(self, X: Any, names: Sequence[str] | None) -> Any:
+    def _name_columns(self, X: Any, names: Sequence[str] | None) -> Any:
         """Rows to be fitted as a table, if they came as one: a learner may be told bounds by name."""
         if names is None or isinstance(self._estimator, Pipeline):
             return X
@@ -243,20 +247,20 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         own = {"epsilon": plan.epsilon, "delta": plan.delta, "neighbours": self.neighbours, "random_state": seed}
         return clone(self._estimator).set_params(**candidate).set_params(**own)
 
-    def _held(self, rows: int, share: Fraction, bits: Bits) -> NDArray[np.bool_]:
+    def _choose_holdout(self, rows: int, share: Fraction, bits: Bits) -> NDArray[np.bool_]:
         if self._relation is Neighbours.ADD_REMOVE:
             return np.asarray(bernoulli(share, rows, bits=bits))
-        return shuffled(rows, bits=bits) < int(share * rows)
+        return shuffle_indices(rows, bits=bits) < int(share * rows)
 
-    def _composed(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
-        models = [self._fitted(plan, index, data, bits) for index in range(len(self._candidates()))]
+    def _choose_from_all(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
+        models = [self._fit_candidate(plan, index, data, bits) for index in range(len(self._candidates()))]
         monotone = self._relation is Neighbours.ADD_REMOVE
         total = check.positive(epsilon=self.epsilon)
         chooser = PermuteAndFlip(epsilon=total, sensitivity=plan.most, monotone=monotone)
         index = int(chooser.choose([-data.loss(model) for model in models], bits=bits))
         return index, models[index]
 
-    def _tried(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
+    def _choose_from_tries(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
         """The best of a random number of tries.
 
         Among equal scores the first counts: tries are alike in law, so that this is a fair lot among equals.
@@ -265,7 +269,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         candidates = len(self._candidates())
         for _ in range(draw_tries(plan.tries or Tries.of_mean(1), bits)):
             index = uniform_below(candidates, bits=bits)
-            model = self._fitted(plan, index, data, bits)
+            model = self._fit_candidate(plan, index, data, bits)
             score = -int(plan.score_noise.release(data.loss(model), bits=bits))
             if best is None or score > best[0]:
                 best = (score, index, model)
@@ -273,9 +277,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise InternalError("A number of tries is at least one.")
         return best[1], best[2]
 
-    def _fitted(self, plan: SearchPlan, index: int, data: _Parts, bits: Bits) -> Any:
+    def _fit_candidate(self, plan: SearchPlan, index: int, data: _Parts, bits: Bits) -> Any:
         model = self._model(plan, self._candidates()[index], None if bits.private else bits.integer(32))
-        planned = _planned(model, self.n_features_in_, data.names)
+        planned = _plan_candidate(model, self.n_features_in_, data.names)
         if model.fit(data.X, data.y).event_ != planned:
             raise InternalError("A learner released something else than it had planned.")
         return model
@@ -284,11 +288,11 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """What a fit may cost, by the way that leaves more for it."""
         candidates = self._candidates()
 
-        def released(plan: SearchPlan) -> list[Event]:
-            return [_planned(self._model(plan, one, None), n_features, names) for one in candidates]
+        def list_events(plan: SearchPlan) -> list[Event]:
+            return [_plan_candidate(self._model(plan, one, None), n_features, names) for one in candidates]
 
         return search_plan(
-            released,
+            list_events,
             candidates=len(candidates),
             epsilon=check.positive(epsilon=self.epsilon),
             delta=check.not_negative(delta=self.delta or 0),
@@ -316,7 +320,7 @@ class _Parts:
         return int(distances(model, self.held, self.held_y, self.label_bounds).sum())
 
 
-def _planned(model: Any, n_features: int, names: Sequence[str] | None) -> Event:
+def _plan_candidate(model: Any, n_features: int, names: Sequence[str] | None) -> Event:
     """What a candidate would release; names are what a pipeline asks for."""
     event: Event = model.plan_event(n_features, names) if isinstance(model, Pipeline) else model.plan_event(n_features)
     return event

@@ -95,18 +95,18 @@ def search_plan(
     each = delta / Fraction(2 * law.mean).limit_denominator(1000)
     often = SearchPlan(epsilon=epsilon, delta=each, tries=law, most=most)
 
-    def composed(plan: SearchPlan) -> bool:
+    def can_run_by_turns(plan: SearchPlan) -> bool:
         return accounting.epsilon(released(plan), delta, neighbours=neighbours) <= epsilon
 
-    def tried(plan: SearchPlan) -> bool:
+    def can_run_by_lot(plan: SearchPlan) -> bool:
         return tuned_epsilon([*released(plan), plan.score_noise.event], law, delta, neighbours=neighbours) <= epsilon
 
     if delta == 0:
         by_turns = _with(once, CAREFUL * epsilon / candidates)
         by_lot = _with(often, CAREFUL * epsilon / (2 + law.eta))
     else:
-        by_lot = _largest(tried, often)
-        by_turns = _largest(composed, once) if tries is None and candidates <= FEW else _with(once, Fraction(0))
+        by_lot = _largest(can_run_by_lot, often)
+        by_turns = _largest(can_run_by_turns, once) if tries is None and candidates <= FEW else _with(once, Fraction(0))
     return by_turns if tries is None and by_turns.epsilon >= by_lot.epsilon else by_lot
 
 

@@ -21,7 +21,7 @@ from discreet.learn.base import ClassPlan, read_rows
 from discreet.learn.features import Cells, Integers
 from discreet.learn.trees.cell_classifier import CellClassifier
 from discreet.learn.weights import ONE as WHOLE
-from discreet.learn.weights import class_shares, shrunk
+from discreet.learn.weights import class_shares, shrink_values
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
@@ -138,7 +138,7 @@ class AdditiveClassifier(CellClassifier):
         self.terms_ = np.zeros((places.shape[1], releases.cells, 1))
         if not self.constant_:
             shares = class_shares(self.class_weight, self.classes_)
-            self.terms_ = _boosted(places[labels >= 0], labels[labels >= 0], shares, releases, bits)
+            self.terms_ = _boost_terms(places[labels >= 0], labels[labels >= 0], shares, releases, bits)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Returns the sum of all votes: for the second of two classes, else a column for each class."""
@@ -214,7 +214,7 @@ class _Releases:
         return Gaussian.with_multiplier(noise_multiplier=self.multiplier, sensitivity=sensitivity)
 
 
-def _boosted(
+def _boost_terms(
     places: Integers, labels: Integers, shares: Integers, releases: _Releases, bits: Bits
 ) -> NDArray[np.float64]:
     """The votes, by feature, cell and output; `shares` has the weight of each class."""
@@ -225,7 +225,7 @@ def _boosted(
     coarse = _coarse(releases.cells, rows / noise)
     noisy = releases.counts.release(_histograms(places, releases.cells, coarse), bits=bits)
     counts = _adding_up(np.asarray(noisy, dtype=np.float64), rows, releases)
-    merged = [_merged(row, noise, rows) for row in counts]
+    merged = [_merge_cells(row, noise, rows) for row in counts]
     groups = [np.maximum(np.bincount(kept, weights=row), 0.0) for kept, row in zip(merged, counts, strict=True)]
     parts = [kept[coarse] for kept in merged]
     visits = _Visits(
@@ -268,7 +268,7 @@ class _Visits:
     def _pulls(self, scores: Integers, labels: Integers) -> Integers:
         """The residuals of rows by the weights of their classes; equal weights, which are public, shrink nothing."""
         found = _residuals(scores, labels, self.bound)
-        return found if (self.shares == WHOLE).all() else shrunk(found, self.shares[labels])
+        return found if (self.shares == WHOLE).all() else shrink_values(found, self.shares[labels])
 
 
 def _coarse(cells: int, rows_for_noise: float) -> Integers:
@@ -293,7 +293,7 @@ def _adding_up(counts: NDArray[np.float64], rows: float, releases: _Releases) ->
     return np.asarray(counts + (rows - counts.sum(axis=1, keepdims=True)) / cells * (loud / (loud + known)))
 
 
-def _merged(counts: NDArray[np.float64], noise: float, rows: float) -> Integers:
+def _merge_cells(counts: NDArray[np.float64], noise: float, rows: float) -> Integers:
     """The group of each cell: neighbours go together until they hold enough. It reads released counts only."""
     enough = max(rows / PARTS, min(max(ENOUGH * noise, ROOTS * math.sqrt(rows)), rows / FEW))
     groups, current, held = np.zeros(len(counts), dtype=np.int64), 0, 0.0

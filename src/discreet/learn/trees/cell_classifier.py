@@ -30,7 +30,7 @@ class CellClassifier(Classifier):
         """Returns the event of a fit on so many features."""
         self._public(n_features)
         plan = self._checked_plan()
-        return plan.composed(self._releases(plan, n_features).event)
+        return plan.compose_event(self._releases(plan, n_features).event)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
         """Fits the model.
@@ -44,7 +44,7 @@ class CellClassifier(Classifier):
         plan = self._checked_plan()
         X, y = read_labelled(self, X, y)
         releases, public = self._releases(plan, X.shape[1]), self._public(X.shape[1])
-        event, bits = self._affordable(plan.composed(releases.event)), self._bits()
+        event, bits = self._affordable(plan.compose_event(releases.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         self._learn(releases, public.places(X), codes(y, self.classes_), bits)
         self._account(event, bits)

@@ -72,7 +72,7 @@ class RandomTrees:
     cell: Integers
 
     @classmethod
-    def drawn(cls, trees: int, width: int, depth: int, cells: int, bits: Bits) -> RandomTrees:
+    def draw_random(cls, trees: int, width: int, depth: int, cells: int, bits: Bits) -> RandomTrees:
         """Returns trees that ask about random features at random cells of what is left of them; no row is read."""
         inner = (1 << depth) - 1
         feature = uniform_below(width, (trees, inner), bits=bits)
@@ -186,7 +186,7 @@ class Growth:
         candidates = self.candidates or candidates_for(count, len(selections))
         grown = []
         for selection in selections:
-            drawn = RandomTrees.drawn(candidates, places.shape[1], self.depth, self.cells, bits)
+            drawn = RandomTrees.draw_random(candidates, places.shape[1], self.depth, self.cells, bits)
             chosen = selection.release(drawn.counts(places, labels, classes), bits=bits)
             grown.append((drawn.one(chosen.tree), chosen.labels))
         return grown

@@ -28,7 +28,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, LedgerError
 from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import GENESIS, Head, digest
-from discreet.ledger.serialization import canonical, parsed, quoted, read_loss, read_unit
+from discreet.ledger.serialization import canonical, parse_canonical, quoted, read_loss, read_unit
 from discreet.ledger.store.base import Place, Transaction
 from discreet.postgres_url import is_postgres
 from discreet.privacy import Loss, Neighbours, Unit
@@ -86,7 +86,7 @@ def remember_place(place: str, ledger_id: str) -> None:
             os.replace(beside, file)
 
 
-def remembered(place: str) -> str | None:
+def find_known_anchor(place: str) -> str | None:
     """Returns the anchor of the ledger that was at a place; None if no ledger is known to have been there."""
     ledger_id = _read(_place_file(place))
     return anchor_of(ledger_id) if ledger_id and ledger_id.isalnum() else None
@@ -144,7 +144,7 @@ class Anchor:
     @classmethod
     def of(cls, rows: Transaction, known: Anchor | None = None) -> Anchor:
         """Returns the anchor of a book as it is now, with the heads that an older anchor of it knows."""
-        states = {(scope, name): _told(scope, text) for scope, name, text in rows.states(*_SCOPES)}
+        states = {(scope, name): _hide_salt(scope, text) for scope, name, text in rows.states(*_SCOPES)}
         if known is None:
             return cls(head=rows.tail(), states=states)
         earlier = (*known.earlier, known.head)[-_MOST_HEADS:]
@@ -172,7 +172,7 @@ class Anchor:
 
     def opening(self, account: str) -> tuple[Unit, Neighbours, Loss]:
         """Returns what an account was opened with."""
-        fields = parsed(self.states["account", account])
+        fields = parse_canonical(self.states["account", account])
         return read_unit(fields["unit"]), Neighbours(fields["neighbours"]), read_loss(fields["budget"])
 
     def standing(self, account: str) -> AccountState:
@@ -187,12 +187,12 @@ class Anchor:
 
     def failures(self, account: str) -> dict[str, int]:
         """Returns the failure credits that each name had used up on an account."""
-        return dict(parsed(self.states.get(("failures", account), "{}")))
+        return dict(parse_canonical(self.states.get(("failures", account), "{}")))
 
     @property
     def roles(self) -> dict[str, str]:
         """The roles that were given on the whole book."""
-        return {name: parsed(text)["role"] for (scope, name), text in self.states.items() if scope == "role"}
+        return {name: parse_canonical(text)["role"] for (scope, name), text in self.states.items() if scope == "role"}
 
     # ---------------------------------------------------------------------------------------------------- as a text
 
@@ -200,7 +200,7 @@ class Anchor:
         """Returns the text of the file; its last field is a digest of the others, against a damaged disk."""
         states = canonical([[*place, text] for place, text in sorted(self.states.items())])
         text = (
-            f'{{"anchor":{_FORM},"backups":{_listed(self.backups)},"earlier":{_listed(self.earlier)},'
+            f'{{"anchor":{_FORM},"backups":{_write_heads(self.backups)},"earlier":{_write_heads(self.earlier)},'
             f'"head":{quoted(str(self.head))},"states":{states}}}'
         )
         return f'{text[:-1]},"digest":"{digest(text.encode())}"}}\n'
@@ -223,7 +223,7 @@ class Anchor:
         )
 
 
-def _listed(heads: Sequence[Head]) -> str:
+def _write_heads(heads: Sequence[Head]) -> str:
     """Returns heads as canonical JSON, put together by hand: there may be many, and each answer writes them."""
     return f"[{','.join([quoted(f'{sequence}:{link}') for sequence, link in heads])}]"
 
@@ -309,8 +309,10 @@ def _contains(rows: Transaction, head: Head) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _told(scope: str, text: str) -> str:
+def _hide_salt(scope: str, text: str) -> str:
     """A state as the anchor has it: the salt of an account is nobody's to see."""
     if scope != "account":
         return text
-    return canonical({key: value for key, value in parsed(Account.read(text).write()).items() if key != "salt"})
+    return canonical(
+        {key: value for key, value in parse_canonical(Account.read(text).write()).items() if key != "salt"}
+    )

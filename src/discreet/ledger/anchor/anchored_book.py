@@ -25,10 +25,10 @@ from discreet.ledger.anchor.anchor_file import (
     alone,
     anchor_of,
     anchors_folder,
+    find_known_anchor,
     is_default,
     read_anchor,
     remember_place,
-    remembered,
     require_disk,
     require_folder,
     write_anchor,
@@ -108,7 +108,7 @@ class AnchoredBook(Book):
 
     def _open(self, path: str, given: str | None, former: str) -> None:
         with self._journal.reading() as rows:
-            ledger_id, marked = id_of(rows), changes.anchored(rows) is not None
+            ledger_id, marked = id_of(rows), changes.find_anchored_id(rows) is not None
         if ledger_id is None and not self._read_only:
             ledger_id, marked = self._begin(path, given), True
         self.anchor_file = given or ("" if ledger_id is None else anchor_of(ledger_id))
@@ -163,7 +163,7 @@ class AnchoredBook(Book):
                     write_anchor(self.anchor_file, Anchor.of(rows, known))
         try:
             with self._journal.writing() as rows:
-                if changes.anchored(rows) is None:
+                if changes.find_anchored_id(rows) is None:
                     enter(rows, {"how": "marked", "id": ledger_id}, by=policy.OWNER)
         except LedgerError as error:  # only the owner of tables on a server may make them ones of a later version
             text = f"The ledger does not say that it has an anchor, so that nobody notices when that is gone. {error}"
@@ -222,7 +222,7 @@ class AnchoredBook(Book):
             known = read_anchor(self.anchor_file)
             with self._journal.reading() as rows:
                 head = rows.tail()
-                if not head.sequence or changes.frozen(rows):  # a ledger that was moved ends elsewhere than here
+                if not head.sequence or changes.is_frozen(rows):  # a ledger that was moved ends elsewhere than here
                     return
                 if known is not None and not known.is_in(rows):
                     if known.head.sequence > head.sequence:  # others went on meanwhile, and have kept it
@@ -270,7 +270,7 @@ def is_anchored(path: str) -> bool:
         return False
     try:
         with Book(path, read_only=True) as book, book._journal.reading() as rows:
-            return changes.anchored(rows) is not None
+            return changes.find_anchored_id(rows) is not None
     except LedgerMissing:  # a server tells it only when it is asked
         return False
 
@@ -280,7 +280,7 @@ def id_of(rows: Transaction) -> str | None:
 
     All copies of a ledger have the same one, also those from before it had an anchor.
     """
-    return changes.anchored(rows) or rows.hash_at(1)
+    return changes.find_anchored_id(rows) or rows.hash_at(1)
 
 
 def enter(rows: Transaction, body: dict[str, str], *, by: str) -> None:
@@ -316,7 +316,7 @@ def require_there(path: str, anchor_file: str) -> Anchor | None:
         return None  # neither can be there; the book says so itself
     known = read_anchor(anchor_file)
     if known is not None and known.head.sequence and not is_there(path):
-        raise _gone(path, anchor_file, known)
+        raise _missing_ledger_error(path, anchor_file, known)
     return known
 
 
@@ -337,13 +337,13 @@ def require_never_there(path: str) -> None:
 
     >>> require_never_there("a ledger that was never there")
     """
-    anchor_file = remembered(path)
+    anchor_file = find_known_anchor(path)
     known = None if anchor_file is None else read_known(anchor_file)
     if anchor_file is not None and known is not None and known.head.sequence:
-        raise _gone(path, anchor_file, known)
+        raise _missing_ledger_error(path, anchor_file, known)
 
 
-def _gone(path: str, anchor_file: str, known: Anchor) -> AnchorMismatch:
+def _missing_ledger_error(path: str, anchor_file: str, known: Anchor) -> AnchorMismatch:
     hint = (
         f"Restore a backup: discreet restore BACKUP. A new book would forget what was spent; if other people's data "
         f"begin here, move {anchor_file} away."

@@ -26,7 +26,7 @@ from discreet.ledger.anchor.anchored_book import AnchoredBook, id_of, mismatch, 
 from discreet.ledger.book import Book
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.ratios import Amounts
-from discreet.ledger.serialization import canonical, name, parsed, text, write_loss
+from discreet.ledger.serialization import canonical, name, parse_canonical, text, write_loss
 from discreet.ledger.stewardship import new_salt
 from discreet.ledger.store.base import VERSIONS, Transaction
 from discreet.ledger.tallies import Tallies
@@ -84,7 +84,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
     try:
         book.check_anchor(anchor)
     except LedgerError:
-        if not book.frozen:
+        if not book.is_frozen:
             raise
     return book
 
@@ -147,7 +147,7 @@ def restore_anchored(
         now = book.verify()
         if lost or not whole:
             with alone(file), book._journal.reading() as rows:
-                write_anchor(file, _continued(rows, known))
+                write_anchor(file, _continue_anchor(rows, known))
     if is_default(file):
         remember_place(target, os.path.basename(file))
     return Restored(head=now, missing=0 if whole else max(known.head.sequence - head.sequence, 1), lost=lost)
@@ -219,7 +219,7 @@ def _require_free(target: str) -> None:
         raise LedgerError(f"Something is at {target}, where the book shall be", hint)
 
 
-def _continued(rows: Transaction, known: Anchor) -> Anchor:
+def _continue_anchor(rows: Transaction, known: Anchor) -> Anchor:
     """The anchor of a book that was restored with a loss: of the heads that were known, those that it has."""
     now, head = Anchor.of(rows), known.common(rows)
     kept = [one for one in (*known.earlier, *known.backups) if one <= head and rows.hash_at(one.sequence) == one.hash]
@@ -239,8 +239,8 @@ def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | 
         for account in known.accounts:
             _reopen(rows, known, account, by)
             _appoint_again(rows, known, account, by)
-            body, counts = _lost(known, then, account)
-            cost = Tallies.read(body["account"]).spent(known.standing(account).budget)
+            body, counts = _find_lost_spending(known, then, account)
+            cost = Tallies.read(body["account"]).spent_under(known.standing(account).budget)
             about = {"anchor": str(known.head), "common": str(common), "note": note}
             told = {"cost": None if cost is None else write_loss(cost), **about}
             # Also where nothing was spent: an open charge of the copy may have been answered in the lost book, so
@@ -249,7 +249,7 @@ def _recover(book: Book, known: Anchor, by: str, note: str) -> dict[str, Loss | 
             if counts:
                 lost[account] = cost
         _appoint_on_book(rows, known, by)
-        if changes.frozen(rows):
+        if changes.is_frozen(rows):
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
     return lost
 
@@ -273,16 +273,16 @@ def _reopen(rows: Transaction, known: Anchor, account: str, by: str) -> None:
     if rows.get("account", account) is None:
         unit, neighbours, budget = known.opening(account)
         opened = Account(name=account, unit=unit, neighbours=neighbours, budget=budget, salt=new_salt())
-        changes.apply(rows, rows.add("open", {"account": parsed(opened.write())}, who=by, account=account))
+        changes.apply(rows, rows.add("open", {"account": parse_canonical(opened.write())}, who=by, account=account))
     budget = known.standing(account).budget
-    if policy.opened(rows, account).budget != budget:
+    if policy.require_account(rows, account).budget != budget:
         body = {"budget": write_loss(budget), "note": _NOTE}
         changes.apply(rows, rows.add("amend", body, who=by, account=account))
 
 
 def _appoint_again(rows: Transaction, known: Anchor, account: str, by: str) -> None:
     """Roles and caps are those of the anchor."""
-    now = policy.opened(rows, account)
+    now = policy.require_account(rows, account)
     for who, was in known.shares("member", account).items():
         found = changes.member(rows, account, who, now)
         if was.role is not None and (found.role, found.cap) != (was.role, was.cap):
@@ -301,10 +301,10 @@ def _appoint_on_book(rows: Transaction, known: Anchor, by: str) -> None:
             changes.apply(rows, rows.add("appoint", {"cap": None, "name": who, "role": role}, who=by))
 
 
-def _lost(known: Anchor, then: changes.MemoryStates, account: str) -> tuple[dict[str, Any], bool]:
+def _find_lost_spending(known: Anchor, then: changes.MemoryStates, account: str) -> tuple[dict[str, Any], bool]:
     """What an account, its people and its projects spent between the common head and the anchor; whether anything."""
     was = known.standing(account)
-    before = changes.account_state(then, account) or AccountState.opened(was.budget)
+    before = changes.account_state(then, account) or AccountState.open_account(was.budget)
     amount = _difference(was, before)
     people = {
         who: _difference(share, changes.member(then, account, who, before))

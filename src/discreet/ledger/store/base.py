@@ -256,7 +256,7 @@ class Store(ABC):
         """Opens a view of one state of the book, which does not hinder writers."""
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Tells whether this process writes no more, because what it wrote may or may not be on the disk."""
         return False
 

@@ -131,7 +131,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, timeout: float = 30.0, read_only: bool = False) -> None:
         self._url, own = without(url, "schema", called="ledger")
         self.path = url
-        self._schema = postgres_tables.checked(own.get("schema", postgres_tables.SCHEMA))
+        self._schema = postgres_tables.check_identifier(own.get("schema", postgres_tables.SCHEMA))
         self._key = int.from_bytes(sha256(f"discreet ledger {self._schema}".encode()).digest()[:8], "big", signed=True)
         self._search_path = f"{self._schema}, pg_catalog, pg_temp"
         self._flushed = _FLUSHED.format(schema=self._schema)
@@ -139,7 +139,7 @@ class PostgresStore(Store):
         self._deferral = Deferral()
         self._start()
         try:
-            with self._connections.translated(), self._connections.borrowed() as connection:
+            with self._connections.translate_errors(), self._connections.borrow() as connection:
                 self._recognise(connection)
         except BaseException:
             self.close()
@@ -211,7 +211,7 @@ class PostgresStore(Store):
         try:
             if self._rows is not None:
                 raise InternalError("A transaction was begun inside another.")
-            self._rows = self._connections.reached(lambda: self._begun(places()[:MOST_FORESEEN]))
+            self._rows = self._connections.run_with_retries(lambda: self._begin_transaction(places()[:MOST_FORESEEN]))
         except BaseException as error:
             self._deferral.let_go(self._write_lock)
             self._connections.retell(error)
@@ -219,10 +219,10 @@ class PostgresStore(Store):
         self._remembered = None  # until what follows is committed
         return self._rows
 
-    def _begun(self, places: Sequence[Place]) -> PostgresTransaction:
+    def _begin_transaction(self, places: Sequence[Place]) -> PostgresTransaction:
         """Begins a transaction; if a state does not fit its seal, there is none."""
         foreseen = [foreseeing(places)] if places else []
-        tail, *found = self._locked((TAIL, ()), *((_with_marks(query), values) for query, values in foreseen))
+        tail, *found = self._lock_and_query((TAIL, ()), *((_with_marks(query), values) for query, values in foreseen))
         head = Head(*tail[0]) if tail else Head(0, GENESIS)
         rows = PostgresTransaction(self._connections, self._writer, self._schema, head, self._remembered)
         try:
@@ -233,7 +233,7 @@ class PostgresStore(Store):
             raise
         return rows
 
-    def _locked(self, *statements: Statement) -> list[list[Any]]:
+    def _lock_and_query(self, *statements: Statement) -> list[list[Any]]:
         """Begins a transaction that holds the lock; returns the rows of each statement in it.
 
         Signals are heard during the wait. The connection is dropped, and the lock with it, if anything happens.
@@ -258,7 +258,7 @@ class PostgresStore(Store):
         try:
             if error is None:
                 self._commit(rows)
-                self._remembered = rows.remembered
+                self._remembered = rows.remembered_state
             else:
                 self._roll_back()
                 self._connections.retell(error)
@@ -289,8 +289,8 @@ class PostgresStore(Store):
             LedgerError: if the server does not come back in time.
         """
         at = _HASH, (head.sequence,)
-        with _unknown(head), self._connections.translated():
-            (found,) = self._connections.reached(lambda: self._locked(at))
+        with _unknown(head), self._connections.translate_errors():
+            (found,) = self._connections.run_with_retries(lambda: self._lock_and_query(at))
         self._roll_back()
         return found == [(head.hash,)]
 
@@ -302,15 +302,15 @@ class PostgresStore(Store):
         """
         if head == self._durable or not head.sequence or self._connections.standby:
             return
-        with _unknown(head), self._connections.translated():
-            there = self._connections.reached(lambda: self._flush(head))
+        with _unknown(head), self._connections.translate_errors():
+            there = self._connections.run_with_retries(lambda: self._flush(head))
         if not there:
             raise LedgerError("The server crashed before it had written", "Nothing was written. Try again.")
         self._durable = head
 
     def _flush(self, head: Head) -> bool:
         """Commits with waiting; tells whether what shall be durable was there, so that it is now."""
-        with self._connections.borrowed() as connection, self._connections.uninterrupted(connection):
+        with self._connections.borrow() as connection, self._connections.fail_on_warnings(connection):
             row = connection.execute(self._flushed, (head.sequence, self._connections.waits)).fetchone()
             return bool(row[0] == head.hash)
 
@@ -336,8 +336,8 @@ class PostgresStore(Store):
     def reading(self) -> Iterator[Transaction]:
         """See `Store.reading`."""
         self._after_fork()
-        with self._connections.translated():
-            connection, head = self._connections.reached(self._view)
+        with self._connections.translate_errors():
+            connection, head = self._connections.run_with_retries(self._view)
             try:
                 yield PostgresTransaction(self._connections, connection, self._schema, head)
             finally:

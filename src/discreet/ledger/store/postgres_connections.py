@@ -106,7 +106,7 @@ class Connections:
             connection.close()
 
     @contextmanager
-    def borrowed(self) -> Iterator[Any]:
+    def borrow(self) -> Iterator[Any]:
         """Takes a connection, and gives it back at the end."""
         connection = self.take()
         try:
@@ -115,7 +115,7 @@ class Connections:
             self.give_back(connection)
 
     @contextmanager
-    def uninterrupted(self, connection: Any) -> Iterator[None]:
+    def fail_on_warnings(self, connection: Any) -> Iterator[None]:
         """Takes a warning for a failure: a wait for standbys that somebody cancels ends with one, and with success."""
         warnings: list[Any] = []
         connection.add_notice_handler(warnings.append)
@@ -139,7 +139,7 @@ class Connections:
         with quiet(*_LOGGERS), connection.pipeline() if self._pipelines else nullcontext():
             return [connection.execute(query, values) for query, values in statements]
 
-    def reached(self, act: Callable[[], Result]) -> Result:
+    def run_with_retries(self, act: Callable[[], Result]) -> Result:
         """Does something on a server that may have gone away, and again as soon as it is back.
 
         Raises:
@@ -178,7 +178,7 @@ class Connections:
             raise LedgerError(f"The role may not {act}", hint) from None
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Raises errors of the database under our own name."""
         try:
             yield

@@ -74,7 +74,7 @@ _TRIGGERS = {
 }
 
 
-def checked(schema: str) -> str:
+def check_identifier(schema: str) -> str:
     """Returns the name of a schema or role if it needs no quotes.
 
     Raises:
@@ -135,8 +135,8 @@ def grants_sql(writer: str, *, schema: str = SCHEMA, only_read: bool = False) ->
     GRANT USAGE ON SCHEMA discreet TO auditors;
     GRANT SELECT ON discreet.entries, discreet.answers, discreet.states TO auditors;
     """
-    role = checked(writer)
-    entries, states, answers = (f"{checked(schema)}.{table}" for table in _TABLES)
+    role = check_identifier(writer)
+    entries, states, answers = (f"{check_identifier(schema)}.{table}" for table in _TABLES)
     rights = [f"SELECT, INSERT ON {entries}, {answers}", f"SELECT, INSERT, UPDATE (text, seal) ON {states}"]
     if only_read:
         rights = [f"SELECT ON {entries}, {answers}, {states}"]
@@ -144,13 +144,13 @@ def grants_sql(writer: str, *, schema: str = SCHEMA, only_read: bool = False) ->
 
 
 def _table(schema: str, table: str) -> str:
-    columns = [f"{name} {_typed(kind)} NOT NULL" for name, kind in _COLUMNS[table].items()]
+    columns = [f"{name} {_column_type(kind)} NOT NULL" for name, kind in _COLUMNS[table].items()]
     columns.append(f"PRIMARY KEY ({_KEYS[f'{table}_pkey'].replace(',', ', ')})")
     room = " WITH (fillfactor = 50)" if table == "states" else ""  # a state is written again and again, in its page
     return f"CREATE TABLE {schema}.{table} (\n  " + ",\n  ".join(columns) + f"\n){room}"
 
 
-def _typed(kind: str) -> str:
+def _column_type(kind: str) -> str:
     return 'text COLLATE "C"' if kind == "text" else kind  # in the order of code points, as SQLite has it
 
 
@@ -214,11 +214,11 @@ def check_tables(connection: Any, schema: str) -> None:
         LedgerTampered: if something was altered.
     """
     found = {(kind, name): told for kind, name, told in connection.execute(_FOUND, {"schema": schema})}
-    if found != _expected(schema):
+    if found != _expected_catalog(schema):
         raise LedgerTampered(0, "the tables or triggers of the ledger were altered")
 
 
-def _expected(schema: str) -> dict[tuple[str, str], str]:
+def _expected_catalog(schema: str) -> dict[tuple[str, str], str]:
     """What the catalogs of every version of PostgreSQL tell about the tables as they were made."""
     expected = {("table", table): "r p f f f f" for table in _TABLES}
     for table, columns in _COLUMNS.items():

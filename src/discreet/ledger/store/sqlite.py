@@ -91,7 +91,7 @@ class SqliteStore(Store):
         self.path = path if path == MEMORY else os.path.realpath(path)
         self._timeout, self._read_only = timeout, read_only
         self._deferral = Deferral()
-        with _translated():
+        with _translate_errors():
             if self.path != MEMORY:
                 _ready_file(self.path, create=not read_only)
             self._connect()
@@ -148,12 +148,12 @@ class SqliteStore(Store):
         return self._rows
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """See `Store.stopped`: a commit failed, and whether it is there will be known after a restart."""
         return bool(_BROKEN) and self.path in _BROKEN and self.path != MEMORY
 
     def _begin_now(self) -> None:
-        if self.stopped:
+        if self.is_stopped:
             raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
         self._refuse_moved_file()
         self._cursor.execute("BEGIN IMMEDIATE")
@@ -163,7 +163,7 @@ class SqliteStore(Store):
         try:
             if error is None:
                 self._commit()
-                head, known = self._remembered = self._rows.remembered
+                head, known = self._remembered = self._rows.remembered_state
                 self._looked = head, known.copy()  # what readers start from: the next transaction changes its own
             else:
                 self._roll_back()
@@ -175,7 +175,7 @@ class SqliteStore(Store):
     def reading(self) -> Iterator[Transaction]:
         """See `Store.reading`."""
         self._after_fork()
-        with self._read_lock, _translated():
+        with self._read_lock, _translate_errors():
             self._refuse_moved_file()
             try:
                 if self._reader.in_transaction and self._reader is not self._writer:
@@ -183,7 +183,7 @@ class SqliteStore(Store):
                 self._reader.execute("BEGIN")
                 rows = SqliteTransaction(self._reader, self._looked, self._glance)
                 yield rows
-                self._looked = rows.seen or self._looked
+                self._looked = rows.seen_state or self._looked
             finally:
                 if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")
@@ -191,7 +191,7 @@ class SqliteStore(Store):
     def backup(self, path: str) -> None:
         """Writes a copy of one state of the book to a new file, private to its owner and synced; replaces nothing."""
         self._after_fork()
-        with self._read_lock, _translated():
+        with self._read_lock, _translate_errors():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(path, isolation_level=None)) as copy:
                 copy.execute("PRAGMA synchronous=FULL")
@@ -237,12 +237,12 @@ class SqliteStore(Store):
         if self.path == MEMORY:
             raise LedgerError("A ledger in memory stays in the process that made it", "Use a file.")
         self._inherited = self._writer, self._reader  # kept: closing them here could drop the parent's locks
-        with _translated():
+        with _translate_errors():
             self._connect()
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Errors of the database and the file system under our own name."""
     try:
         yield

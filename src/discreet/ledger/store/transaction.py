@@ -78,14 +78,14 @@ class SqlTransaction(Transaction):
         """
 
     @property
-    def remembered(self) -> Remembered:
+    def remembered_state(self) -> Remembered:
         """What the next transaction may start from if this one is committed."""
         return self._tail or self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
 
     @property
-    def seen(self) -> Remembered | None:
+    def seen_state(self) -> Remembered | None:
         """What the next look may start from; None if this one did not look for the last entry."""
-        return None if self._tail is None else self.remembered
+        return None if self._tail is None else self.remembered_state
 
     def foresee(self, places: Places) -> None:
         """See `Transaction.foresee`; beside remembered states the few that are missing are read when asked for."""
@@ -102,7 +102,7 @@ class SqlTransaction(Transaction):
         """Takes note of the rows that were found at some places; what is remembered is as good."""
         if not self._known:
             self._known.update(dict.fromkeys(places))
-            self._known.update({(scope, name): self._sealed(scope, name, *rest) for scope, name, *rest in found})
+            self._known.update({(scope, name): self._check_seal(scope, name, *rest) for scope, name, *rest in found})
 
     def tail(self) -> Head:
         """See `Transaction.tail`."""
@@ -149,26 +149,26 @@ class SqlTransaction(Transaction):
             LedgerTampered: if the text does not fit its seal.
         """
         place = scope, name
-        kept = self._known[place] if place in self._known else self._fetched(place)
+        kept = self._known[place] if place in self._known else self._fetch_state(place)
         return kept if kept is None or isinstance(kept, str) else as_text(kept)
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
         """See `Transaction.read`; raises as `get` does."""
         kept: Value | str | None = self._known.get(place)
         if kept is None and place not in self._known:
-            kept = self._fetched(place)
+            kept = self._fetch_state(place)
         if isinstance(kept, str):
             kept = self._known[place] = parse(kept)
         return kept
 
-    def _fetched(self, place: Place) -> Any:
+    def _fetch_state(self, place: Place) -> Any:
         self.tail()  # what is remembered belongs to a tail
         if place not in self._known:
             row = self._query(_STATE, place).fetchone()
-            self._known[place] = None if row is None else self._sealed(*place, *row)
+            self._known[place] = None if row is None else self._check_seal(*place, *row)
         return self._known[place]
 
-    def _sealed(self, scope: str, name: str, text: object, seal: object) -> str:
+    def _check_seal(self, scope: str, name: str, text: object, seal: object) -> str:
         if not isinstance(text, str) or seal != _seal(scope, name, text):
             raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not fit its seal")
         return text
@@ -186,7 +186,7 @@ class SqlTransaction(Transaction):
         """See `Transaction.states`."""
         chosen = f" WHERE scope IN ({','.join('?' * len(scopes))})" if scopes else ""
         for scope, name, text, seal in self._query(_STATES.format(chosen), scopes).fetchall():
-            yield scope, name, self._sealed(scope, name, text, seal)
+            yield scope, name, self._check_seal(scope, name, text, seal)
 
     def seal(self, scope: str, name: str) -> str | None:
         """See `Transaction.seal`."""

@@ -21,7 +21,7 @@ def chunks(rows: int, bits: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def packed(members: NDArray[np.bool_]) -> Bytes:
+def pack_bits(members: NDArray[np.bool_]) -> Bytes:
     """Returns rows of bools as rows of bytes."""
     return np.packbits(members, axis=1)
 
@@ -34,7 +34,7 @@ def row_bytes(bits: int) -> int:
 def column_sums(rows: NDArray[Any], bits: int) -> Ints:
     """Returns how many rows have each bit.
 
-    >>> column_sums(packed(np.array([[True, False, True], [True, False, False]])), 3).tolist()
+    >>> column_sums(pack_bits(np.array([[True, False, True], [True, False, False]])), 3).tolist()
     [2, 0, 1]
     """
     total = np.zeros(bits, dtype=np.int64)

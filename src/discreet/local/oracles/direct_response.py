@@ -43,10 +43,10 @@ class _DirectResponse(FrequencyOracle):
         """Returns p = e^epsilon / (e^epsilon + d - 1) and q = 1 / (e^epsilon + d - 1), d values being in the domain."""
         return self._mechanism.probability(digits), self._mechanism.lie(digits) / (self.domain.size - 1)
 
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         return np.asarray(self._mechanism.release(codes, bits=bits))
 
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         return np.bincount(rows.astype(np.int64), minlength=self.domain.size)
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -41,7 +41,7 @@ or the list of them, e.g. domain=['yes', 'no'].
     values: tuple[Value, ...] | None
 
     def __init__(self, values: int | Iterable[Value]) -> None:
-        listed = None if type(values) is int or isinstance(values, np.integer) else _listed(values)
+        listed = None if type(values) is int or isinstance(values, np.integer) else _check_values(values)
         size = check.integer(domain=values, at_most=MOST_VALUES) if listed is None else len(listed)
         if size < 2:
             raise InvalidParameter("domain", f"{size} values", "to hold at least two", _LISTED)
@@ -88,7 +88,7 @@ or the list of them, e.g. domain=['yes', 'no'].
             raise _foreign(self) from None
 
 
-def _listed(values: Any) -> tuple[Value, ...]:
+def _check_values(values: Any) -> tuple[Value, ...]:
     if isinstance(values, str | bytes | bool) or not isinstance(values, Iterable):
         raise InvalidParameter("domain", values, "to be a number of values or a list of them", _LISTED)
     found = tuple(value.item() if isinstance(value, np.generic) else value for value in values)

@@ -15,7 +15,7 @@ from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
 from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
-from discreet.local.oracles.walsh_hadamard import parity, transformed
+from discreet.local.oracles.walsh_hadamard import parity, transform_table
 from discreet.noise import Bits, uniform_below
 from discreet.privacy.events import Event, Pure
 
@@ -64,16 +64,16 @@ class HadamardResponse(FrequencyOracle):
         """Returns p = e^epsilon / (e^epsilon + 1) and q = 1/2."""
         return odds(self.epsilon, 1, 1, digits), Enclosure.of(Fraction(1, 2), digits)
 
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         row = codes + 1
         drawn = uniform_below(1 << self.bits_per_report, codes.size, bits=bits)
         even = odds_coin(self.epsilon, 1, 1).toss_many(codes.size, bits)
         wrong = parity(drawn & row) == even  # odd where it should be even, or even where it should be odd
         return drawn ^ np.where(wrong, row & -row, 0)  # one bit of the row maps one half on the other
 
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         table = np.bincount(rows.astype(np.int64), minlength=1 << self.bits_per_report)
-        sums = transformed(table.astype(np.float64))[1 : self.domain.size + 1]
+        sums = transform_table(table.astype(np.float64))[1 : self.domain.size + 1]
         return (np.rint(sums).astype(np.int64) + len(rows)) // 2
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
 from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon
-from discreet.local.oracles.walsh_hadamard import parity, transformed
+from discreet.local.oracles.walsh_hadamard import parity, transform_table
 from discreet.noise import Bits, uniform_below
 from discreet.privacy.events import Event, Pure
 
@@ -87,12 +87,12 @@ class LocalHashing(FrequencyOracle):
         """How many bits the number of a value has."""
         return (self.domain.size - 1).bit_length()
 
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         masks = uniform_below(1 << self._word, (codes.size, self.row_shape[0] - 1), bits=bits)
         hashed = joined_bits(parity(masks & codes[:, None]))
         return np.column_stack([masks, response(self.epsilon, self.hashes).release(hashed, bits=bits)])
 
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         return supports(rows.astype(np.int64), self.hashes, self._word)[: self.domain.size]
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
@@ -141,7 +141,7 @@ def supports(rows: Ints, hashes: int, word: int) -> Ints:
     table = np.zeros(1 << word)
     for masks, signs in _characters(rows, hashes):
         table += np.bincount(masks, weights=signs, minlength=table.size)
-    return np.rint(transformed(table) / hashes).astype(np.int64)  # exact: the sums are whole multiples of g
+    return np.rint(transform_table(table) / hashes).astype(np.int64)  # exact: the sums are whole multiples of g
 
 
 def _characters(rows: Ints, hashes: int) -> list[tuple[Ints, NDArray[np.float64]]]:

@@ -22,7 +22,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
 from discreet.local.oracles.domain import Domain, Ints
 from discreet.local.oracles.frequencies import Floats, Frequencies, onto_simplex
-from discreet.local.oracles.reports import Reports, accepted, canonical
+from discreet.local.oracles.reports import Reports, accept_reports, canonical
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, Coin, source_of
@@ -59,11 +59,11 @@ class FrequencyOracle(ABC):
         """Returns the probabilities p and q that a report supports the true value, and any other."""
 
     @abstractmethod
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         """Rows for values given by their numbers."""
 
     @abstractmethod
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         """How many of the rows support each value."""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class FrequencyOracle(ABC):
             InvalidValue: if a value is not in the domain; nothing was drawn then.
         """
         source = source_of(bits)
-        rows = self._randomized(self.domain.codes(values), source)
+        rows = self._randomize_codes(self.domain.codes(values), source)
         return Reports(canonical(self.parameters), rows, private=source.private)
 
     def estimate(
@@ -119,10 +119,12 @@ class FrequencyOracle(ABC):
             InvalidParameter: for reports of another oracle or domain, for none, and for rows that no client makes.
         """
         chance = check.probability(confidence=confidence)
-        rows, dropped, private = accepted(reports, canonical(self.parameters), self.row_shape, self._valid, drop=drop)
-        counts = self._counted(rows)
+        rows, dropped, private = accept_reports(
+            reports, canonical(self.parameters), self.row_shape, self._valid, drop=drop
+        )
+        counts = self._count_supports(rows)
         shares = (counts / len(rows), *clopper_pearson(counts, len(rows), float(1 - chance)))
-        raw, low, high = (self._unbiased(share) for share in shares)
+        raw, low, high = (self._remove_bias(share) for share in shares)
         value = onto_simplex(raw) if project else raw
         if project:  # a frequency is in [0, 1] anyway, so coverage stays
             low, high = np.minimum(np.clip(low, 0, 1), value), np.maximum(np.clip(high, 0, 1), value)
@@ -156,7 +158,7 @@ class FrequencyOracle(ABC):
         """
         return 1 / (check.integer(n=n, at_least=1) * _floats(self)[1])
 
-    def _unbiased(self, share: Floats) -> Floats:
+    def _remove_bias(self, share: Floats) -> Floats:
         q, spread = _floats(self)
         return np.asarray((share - q) / spread)
 

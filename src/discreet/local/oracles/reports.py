@@ -58,10 +58,10 @@ class Reports:
         return Reports(self.parameters, self.rows[some], private=self.private)
 
     def __add__(self, other: Reports) -> Reports:
-        return Reports.joined([self, other])
+        return Reports.combine([self, other])
 
     @classmethod
-    def joined(cls, parts: Iterable[Reports]) -> Reports:
+    def combine(cls, parts: Iterable[Reports]) -> Reports:
         """Returns the reports of several clients, or of several files, as one.
 
         Raises:
@@ -117,7 +117,7 @@ def whole_rows(rows: Any) -> NDArray[Any]:
     return found
 
 
-def accepted(
+def accept_reports(
     reports: Any,
     parameters: str,
     columns: tuple[int, ...],

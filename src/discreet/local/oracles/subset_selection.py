@@ -14,7 +14,7 @@ from discreet import check
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
-from discreet.local.oracles.bit_rows import chunks, column_sums, ones, packed, row_bytes, well_formed
+from discreet.local.oracles.bit_rows import chunks, column_sums, ones, pack_bits, row_bytes, well_formed
 from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.noise import Bits, uniform_below
@@ -70,17 +70,17 @@ class SubsetSelection(FrequencyOracle):
         p = odds(self.epsilon, self.size, self.domain.size - self.size, digits)
         return p, (self.size - p) / others  # the set has `size` members, whoever they are
 
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         own = odds_coin(self.epsilon, self.size, self.domain.size - self.size).toss_many(codes.size, bits)
         rows = np.empty((codes.size, row_bytes(self.domain.size)), dtype=np.uint8)
         for some in chunks(codes.size, self.domain.size):
             start = _coins(self.domain.size, self.size, codes[some].size, bits)
             members = _even_sets(start, codes[some], self.size - own[some], bits)
             members[np.arange(len(members)), codes[some]] = own[some]
-            rows[some] = packed(members)
+            rows[some] = pack_bits(members)
         return rows
 
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         return column_sums(rows, self.domain.size)
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:

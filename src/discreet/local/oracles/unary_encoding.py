@@ -13,7 +13,7 @@ from discreet import check
 from discreet.check import assign
 from discreet.dataclass import dataclass
 from discreet.exact import Enclosure
-from discreet.local.oracles.bit_rows import chunks, column_sums, packed, row_bytes, well_formed
+from discreet.local.oracles.bit_rows import chunks, column_sums, pack_bits, row_bytes, well_formed
 from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.noise import Bits, bernoulli
@@ -81,10 +81,10 @@ class UnaryEncoding(FrequencyOracle):
         """Of the odds against a 1 that stands for a value which is not the true one."""
         return self.epsilon / 2 if self.symmetric else self.epsilon
 
-    def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
+    def _randomize_codes(self, codes: Ints, bits: Bits) -> NDArray[Any]:
         rows = np.empty((codes.size, row_bytes(self.domain.size)), dtype=np.uint8)
         for some in chunks(codes.size, self.domain.size):
-            rows[some] = packed(self._members(codes[some], bits))
+            rows[some] = pack_bits(self._members(codes[some], bits))
         return rows
 
     def _members(self, codes: Ints, bits: Bits) -> NDArray[np.bool_]:
@@ -94,7 +94,7 @@ class UnaryEncoding(FrequencyOracle):
         members[np.arange(codes.size), codes] = own
         return members
 
-    def _counted(self, rows: NDArray[Any]) -> Ints:
+    def _count_supports(self, rows: NDArray[Any]) -> Ints:
         return column_sums(rows, self.domain.size)
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:

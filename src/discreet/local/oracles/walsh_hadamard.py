@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def transformed(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def transform_table(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns at y the sum of table[u] (-1)^(number of common bits of u and y); a last axis of 2^m entries.
 
     Whole numbers stay exact while their absolute values sum to less than 2^53.
 
-    >>> transformed(np.array([1.0, 0.0, 0.0, 2.0])).tolist()
+    >>> transform_table(np.array([1.0, 0.0, 0.0, 2.0])).tolist()
     [3.0, -1.0, -1.0, 3.0]
     """
     result = table.astype(np.float64)

@@ -55,7 +55,7 @@ class Aggregation(ABC):
         """Returns what messages and columns call it."""
         return self.label or self.kind.upper()
 
-    def written(self, argument: str) -> str:
+    def write_call(self, argument: str) -> str:
         """Returns how SQL writes it."""
         return f"{self.word}({argument})"
 

@@ -62,7 +62,7 @@ class Joint(Estimator):
         found = self._covariance(noise, rows, float(share))
         if self.sample:
             found = _shared_by_one_less(found, *counts(noise, self.product.bottom, rows, share, fewest=2))
-        return self._finished(found, noise, rows, float(share))
+        return self._estimate_cells(found, noise, rows, float(share))
 
     def _covariance(self, noise: Noise, rows: Integers, outside: float) -> Ends:
         """Covariances in units of both widths, between -1/4 and 1/4: the mean product less the product of means."""
@@ -75,12 +75,12 @@ class Joint(Estimator):
             centre + scale * together.low - means.high - ULPS,
             centre + scale * together.high - means.low + ULPS,
         )
-        return found.clipped(-0.25, 0.25)
+        return found.clip_to(-0.25, 0.25)
 
-    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
         """What follows from the covariance."""
         del noise, rows, outside
-        return found.listed(self.first.width * self.second.width)
+        return found.to_noisy(self.first.width * self.second.width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +95,9 @@ class Correlation(Joint):
         """Returns both variances."""
         return self.first_spread, self.second_spread
 
-    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
         one, other = (spread.population(noise, rows, outside) for spread in self.spreads)
-        return quotient(found, _root_of_product(one, other)).clipped(-1.0, 1.0).listed(Fraction(1))
+        return quotient(found, _root_of_product(one, other)).clip_to(-1.0, 1.0).to_noisy(Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,19 +115,19 @@ class Slope(Joint):
         """Returns that of x."""
         return (self.second_spread,)
 
-    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
         slope = quotient(found, self.second_spread.population(noise, rows, outside))
-        return slope.listed(self.first.width / self.second.width)
+        return slope.to_noisy(self.first.width / self.second.width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intercept(Slope):
     """The mean of y less the slope times that of x."""
 
-    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+    def _estimate_cells(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
         slope = quotient(found, self.second_spread.population(noise, rows, outside))
         means = [_from_zero(mean, mean.ends(noise, rows, outside)) for mean in (self.first, self.second)]
-        return _intercept(slope, *means).listed(self.first.width)
+        return _intercept(slope, *means).to_noisy(self.first.width)
 
 
 def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
@@ -137,7 +137,7 @@ def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats
         found.value * value / (value - 1),
         found.low * np.where(found.low < 0, large, small),
         found.high * np.where(found.high > 0, large, small),
-    ).clipped(-0.5, 0.5)
+    ).clip_to(-0.5, 0.5)
 
 
 def _root_of_product(one: Ends, other: Ends) -> Ends:

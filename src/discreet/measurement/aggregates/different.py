@@ -31,7 +31,7 @@ class _OfDifferent(Aggregation):
     function: str
     powers: frozenset[int]
 
-    def written(self, argument: str) -> str:
+    def write_call(self, argument: str) -> str:
         """Returns how SQL writes it."""
         return f"{self.function}(DISTINCT {argument})"
 

@@ -60,7 +60,7 @@ class Skewness(Estimator):
         share = outside / 4
         spread = self.spread.population(noise, rows, float(share))
         leaning = quotient(self._third(noise, rows, float(share)), _cubed_root(spread))
-        return _adjusted(leaning, *counts(noise, self.cubes.bottom, rows, share, fewest=3)).listed(Fraction(1))
+        return _adjust_skewness(leaning, *counts(noise, self.cubes.bottom, rows, share, fewest=3)).to_noisy(Fraction(1))
 
     def _third(self, noise: Noise, rows: Integers, outside: float) -> Ends:
         """Third central moments in cubes of the width: the mean cube less 3 a b, and 2 a^3 more."""
@@ -70,7 +70,7 @@ class Skewness(Estimator):
             cubes.value - 3 * both.value + double.value,
             cubes.low - 3 * both.high + double.low - ULPS,
             cubes.high - 3 * both.low + double.high + ULPS,
-        ).clipped(-_LARGEST, _LARGEST)
+        ).clip_to(-_LARGEST, _LARGEST)
 
     @property
     def _means(self) -> tuple[tuple[Ratio, int], ...]:
@@ -92,7 +92,7 @@ def _cubed_root(spread: Ends) -> Ends:
     return Ends(value, low * (1 - ULPS), high * (1 + ULPS))
 
 
-def _adjusted(leaning: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
+def _adjust_skewness(leaning: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
     """Times sqrt(n (n - 1)) / (n - 2), which falls with n, and within sqrt(n) of zero."""
     best, large, small = (np.sqrt(n * (n - 1)) / (n - 2) for n in (value, fewest, most))
     limit = np.sqrt(most) * (1 + ULPS)
@@ -100,7 +100,7 @@ def _adjusted(leaning: Ends, value: Floats, fewest: Floats, most: Floats) -> End
         leaning.value * best,
         leaning.low * np.where(leaning.low < 0, large * (1 + ULPS), small * (1 - ULPS)),
         leaning.high * np.where(leaning.high > 0, large * (1 + ULPS), small * (1 - ULPS)),
-    ).clipped(-limit, limit)
+    ).clip_to(-limit, limit)
 
 
 def skewness_of(sums: PowerSums) -> Skewness:

@@ -49,7 +49,7 @@ class Variance(Estimator):
         found = self.population(noise, rows, float(share))
         if self.sample:
             found = _shared_by_one_less(found, *counts(noise, self.mean.bottom, rows, share, fewest=2))
-        return _root(found, self.sample).listed(self.mean.width) if self.root else found.listed(self.mean.width**2)
+        return _root(found, self.sample).to_noisy(self.mean.width) if self.root else found.to_noisy(self.mean.width**2)
 
     def population(self, noise: Noise, rows: Integers, outside: float) -> Ends:
         """Returns variances in squares of the width, between 0 and 1/4.
@@ -69,7 +69,7 @@ class Variance(Estimator):
         )
         middle = float((self.mean.low + self.mean.high) / 2 - self.mean.centre) / float(width)
         off = np.maximum(np.maximum(mean.low - middle, middle - mean.high), 0.0)
-        return found.clipped(0.0, np.minimum(0.25 - off**2 + ULPS, 0.25))
+        return found.clip_to(0.0, np.minimum(0.25 - off**2 + ULPS, 0.25))
 
 
 def variance_of(sums: PowerSums, *, sample: bool = False, root: bool = False) -> Variance:
@@ -93,7 +93,7 @@ def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats
         found.value * value / (value - 1),
         found.low * most / (most - 1) * (1 - ULPS),
         found.high * fewest / (fewest - 1) * (1 + ULPS),
-    ).clipped(0.0, 0.5)
+    ).clip_to(0.0, 0.5)
 
 
 def _root(found: Ends, sample: bool) -> Ends:

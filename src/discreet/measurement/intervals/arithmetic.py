@@ -29,12 +29,12 @@ class Ends:
     low: Floats
     high: Floats
 
-    def clipped(self, low: Floats | float, high: Floats | float) -> Ends:
+    def clip_to(self, low: Floats | float, high: Floats | float) -> Ends:
         """Returns what is left of them between two numbers, which hold the true ones."""
         ends = np.clip(self.low, low, high), np.clip(self.high, low, high)
         return Ends(np.clip(self.value, *ends), *ends)
 
-    def listed(self, unit: Fraction) -> list[Noisy]:
+    def to_noisy(self, unit: Fraction) -> list[Noisy]:
         """Returns them in their own units, ends rounded outwards.
 
         Those inside their range were moved by more than a product loses.

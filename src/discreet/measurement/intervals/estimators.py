@@ -142,7 +142,7 @@ class Total(Estimator):
         return math.floor(reach + Fraction(halves, 2))
 
 
-def fitted(estimator: Estimator, *, whole: bool) -> Estimator:
+def adapt_estimator(estimator: Estimator, *, whole: bool) -> Estimator:
     """Returns the same estimator for statistics that were fitted to each other; they need not be whole numbers.
 
     Args:
@@ -220,9 +220,9 @@ class Ratio(Estimator):
         low, high = np.full(len(rows), least - moved), np.full(len(rows), most + moved)
         farthest = made.residual_reaches(least - moved, most + moved, len(rows), outside)
         for _ in range(_NARROWINGS):
-            low, high = _narrowed(low, high, noisy_top, noisy_bottom, farthest(low, high))
+            low, high = _narrow_interval(low, high, noisy_top, noisy_bottom, farthest(low, high))
         value = noisy_top / np.maximum(noisy_bottom, 1.0)
-        return Ends(value, low - moved, high + moved).clipped(least, most)
+        return Ends(value, low - moved, high + moved).clip_to(least, most)
 
     def error(self, noise: Noise, outside: Fraction, fewest: int | None) -> float:
         """Returns how far a mean of at least so many values may be from the true one.
@@ -242,7 +242,7 @@ class Ratio(Estimator):
         return min(far / left * (1 + ULPS) + float_above(self.rounding / self.width), 1.0) * float_above(self.width)
 
 
-def summed(part: T, shifts: Sequence[int]) -> T:
+def sum_over_groups(part: T, shifts: Sequence[int]) -> T:
     """Returns an estimator whose every sum of statistics goes over several groups that stand side by side.
 
     Args:
@@ -254,7 +254,7 @@ def summed(part: T, shifts: Sequence[int]) -> T:
         found = Linear(tuple(sorted((place + shift, weight) for place, weight in found.weights for shift in shifts)))
     elif dataclasses.is_dataclass(found) and not isinstance(found, type):
         names = [field.name for field in dataclasses.fields(found)]
-        found = type(found)(**{name: summed(getattr(found, name), shifts) for name in names})
+        found = type(found)(**{name: sum_over_groups(getattr(found, name), shifts) for name in names})
     result: T = found
     return result
 
@@ -271,7 +271,7 @@ def counts(noise: Noise, number: Linear, rows: Integers, outside: Fraction, *, f
     return tuple(np.maximum(part, float(fewest)) for part in (best, np.minimum(low, best), np.maximum(high, best)))
 
 
-def _narrowed(low: Floats, high: Floats, top: Floats, bottom: Floats, reach: Floats) -> tuple[Floats, Floats]:
+def _narrow_interval(low: Floats, high: Floats, top: Floats, bottom: Floats, reach: Floats) -> tuple[Floats, Floats]:
     """The part of an interval where |top - m bottom| <= reach; its nearest point if there is none."""
     counted = np.abs(bottom) > 0
     safe = np.where(counted, bottom, 1.0)

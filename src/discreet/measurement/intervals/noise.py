@@ -71,7 +71,7 @@ class Noise:
     moved: tuple[Fraction, ...] = ()
     tabled: bool = True
 
-    def repeated(self, count: int) -> Noise:
+    def repeat_for_groups(self, count: int) -> Noise:
         """Returns the noise of the statistics of so many groups side by side.
 
         Raises:
@@ -81,7 +81,7 @@ class Noise:
             raise InternalError("Groups whose noise is shared were to be added up as if it were not.")
         return replace(self, scales=self.scales * count, rounded=self.rounded * count)
 
-    def drawn(self, place: int) -> list[tuple[Fraction, Fraction, int]]:
+    def weighted_draws(self, place: int) -> list[tuple[Fraction, Fraction, int]]:
         """Returns weight, scale and number of the draws of a statistic."""
         if not self.draws:
             return [(Fraction(1), self.scales[place], 1)]
@@ -107,7 +107,7 @@ class Noise:
         squares = (
             count * (weight * part * scale) ** 2
             for place, weight in linear.weights
-            for part, scale, count in self.drawn(place)
+            for part, scale, count in self.weighted_draws(place)
         )
         return factor * sum(squares, Fraction(0))
 
@@ -172,7 +172,9 @@ class Terms:
 
     @classmethod
     def _of_draws(cls, noise: Noise, places: Sequence[int], weights: Sequence[Sequence[Fraction]]) -> Terms:
-        drawn = [(row, draw) for place, row in zip(places, weights, strict=True) for draw in noise.drawn(place)]
+        drawn = [
+            (row, draw) for place, row in zip(places, weights, strict=True) for draw in noise.weighted_draws(place)
+        ]
         return cls(
             noise,
             reals([[weight * part for weight in row] for row, (part, _, _) in drawn]),

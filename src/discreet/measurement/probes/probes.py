@@ -18,7 +18,7 @@ from discreet.measurement.probes.magnitudes import bucket_of, buckets, edge, fal
 from discreet.measurement.program.execution import Released, answerable
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.additive import Linear
-from discreet.plan.analysis.relation_schema import describe, owned
+from discreet.plan.analysis.relation_schema import add_source, describe
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
 from discreet.plan.model.relations import Fold, PerUnit, Table, tables
 from discreet.plan.model.schema import Bounds, Limits, TableSchema
@@ -117,7 +117,7 @@ def _about_bounds(column: str, between: str, guessed: bool) -> str:
 NOTHING = Facts(known={})
 
 
-def described(plan: Question, schemas: Schemas) -> TableSchema:
+def describe_counted_rows(plan: Question, schemas: Schemas) -> TableSchema:
     """Returns what is public about the rows that a question counts."""
     return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
 
@@ -145,7 +145,7 @@ class Probe(Protocol):
         """Returns what is taken where nothing is found: a constant."""
 
     @property
-    def supposed(self) -> Fact:
+    def assumed_fact(self) -> Fact:
         """Returns what a price is made with before anything is found."""
 
     @property
@@ -155,7 +155,7 @@ class Probe(Protocol):
     def program(self, epsilon: Fraction) -> Program:
         """Returns what it reads, at a budget."""
 
-    def found(self, released: Released, *, former: bool = False) -> Fact | None:
+    def find_fact(self, released: Released, *, former: bool = False) -> Fact | None:
         """Returns what follows from what it released, or followed when it was; None if that tells nothing."""
 
 
@@ -194,7 +194,7 @@ class BoundsProbe:
         return fallback(self.kind)
 
     @property
-    def supposed(self) -> Bounds:
+    def assumed_fact(self) -> Bounds:
         """Returns the widest bounds there are."""
         return widest(self.kind)
 
@@ -219,9 +219,9 @@ class BoundsProbe:
     @cached_property
     def _question(self) -> Question:
         x = Column(self.column, self.kind)
-        return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
+        return add_source(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
-    def found(self, released: Released, *, former: bool = False) -> Bounds | None:
+    def find_fact(self, released: Released, *, former: bool = False) -> Bounds | None:
         """Returns the smallest range of all buckets that noise alone does not explain, and of those beside them."""
         least = threshold(released.program)
         counts: dict[int, int] = {bucket: n for (bucket,), (n,) in zip(released.keys, released.noisy, strict=True)}  # type: ignore[misc]
@@ -266,7 +266,7 @@ class LimitsProbe:
         return read_by(self.plan, self.schemas)
 
     @property
-    def supposed(self) -> int:
+    def assumed_fact(self) -> int:
         """Returns the table's own limit: no price depends on it."""
         return self.fallback
 
@@ -281,7 +281,7 @@ class LimitsProbe:
 
     @cached_property
     def _programs(self) -> Callable[[Fraction], Program]:
-        plan = owned(self.plan, self.schemas)
+        plan = add_source(self.plan, self.schemas)
         rows = plan.source or Table(plan.table, self.schemas[plan.table].unit)
         by_group = _per_unit(rows, _count("#f0"), tuple(key.expression for key in plan.keys))
         most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
@@ -289,7 +289,7 @@ class LimitsProbe:
         asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
         return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
-    def found(self, released: Released, *, former: bool = False) -> int | None:
+    def find_fact(self, released: Released, *, former: bool = False) -> int | None:
         """Returns the power of two that suits most people, or a count; None if there may be nobody."""
         counts = [max(0, int(count)) for (count,) in released.noisy]
         least = threshold(released.program)
@@ -329,7 +329,7 @@ def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) ->
 
     @lru_cache(maxsize=8)
     def program(epsilon: Fraction) -> Program:
-        made = choose(asked, described(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
+        made = choose(asked, describe_counted_rows(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
         return answerable(made, schemas)
 
     return program

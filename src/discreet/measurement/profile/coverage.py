@@ -52,23 +52,25 @@ def coverage(program: Program, profile: Profile, confidence: Fraction) -> dict[s
     Each interval misses with at most one minus the confidence, over the noise of the profile.
     """
     question, of_question = program.question, profile.plan.question is not None
-    keys = profile.plan.keys if of_question else _profiled(question, profile)
+    keys = profile.plan.keys if of_question else _profiled_keys(question, profile)
     if keys is None:
         return None
     outside = (1 - confidence) / 2
-    left, kept = _left(program, profile, keys, outside)
+    left, kept = _count_row_coverage(program, profile, keys, outside)
     if left is None or kept is None:
         return None
     if question.where is not None and not of_question:
         unknown = Coverage(share=None, low=0.0, high=1.0, rows=Figure(left.value, 0.0, left.high))
         return dict.fromkeys(_numbers(question), unknown)
     return {
-        name: _of_column(ZERO if _is_of_people(used, keys) else left, kept, _clipped(used, program, profile, outside))
+        name: _of_column(
+            ZERO if _is_of_people(used, keys) else left, kept, _count_clipped_values(used, program, profile, outside)
+        )
         for name, used in _numbers(question).items()
     }
 
 
-def _profiled(question: Question, profile: Profile) -> tuple[str, ...] | None:
+def _profiled_keys(question: Question, profile: Profile) -> tuple[str, ...] | None:
     """Returns the keys of a question, if a profile of a table describes its rows but for a filter."""
     plain = question.source is None and not (question.beside or question.sets or question.rest or question.bands)
     keys = tuple(key.expression.name for key in question.keys if isinstance(key.expression, Column))
@@ -87,7 +89,7 @@ def _is_of_people(used: list[Aggregate], keys: tuple[str, ...]) -> bool:
     return not keys and all(aggregate.kind == "count_units" for aggregate in used)
 
 
-def _left(
+def _count_row_coverage(
     program: Program, profile: Profile, keys: tuple[str, ...], outside: Fraction
 ) -> tuple[Figure | None, Figure | None]:
     """Returns how many rows are left out, and how many are counted."""
@@ -96,7 +98,7 @@ def _left(
     limits, risk = program.contribution.limits, outside / 4
     nobodys = profile.nobodys(risk)
     if not keys:
-        return profile.rows.beyond(limits.rows, risk) + nobodys, profile.rows.kept(limits.rows, risk)
+        return profile.rows.beyond(limits.rows, risk) + nobodys, profile.rows.sum_within_limit(limits.rows, risk)
     groups, beyond = profile.groups(keys), profile.beyond(keys)
     if groups is None or beyond is None or limits.rows != profile.plan.limits.rows:
         return None, None
@@ -106,18 +108,20 @@ def _left(
     left = Figure(
         value, within.low + dropped.low, high
     )  # of a group that is dropped, one row is, and its limit at most
-    most, every = profile.rows.kept(limits.rows * limits.groups, risk), profile.rows.beyond(0, risk)
+    most, every = profile.rows.sum_within_limit(limits.rows * limits.groups, risk), profile.rows.beyond(0, risk)
     kept = Figure(max(every.value - value, 0.0), profile.people(risk).low, most.high)
     return left + nobodys, kept
 
 
-def _clipped(used: list[Aggregate], program: Program, profile: Profile, outside: Fraction) -> Figure | None:
+def _count_clipped_values(
+    used: list[Aggregate], program: Program, profile: Profile, outside: Fraction
+) -> Figure | None:
     """Returns how many values are clipped, of all columns that were profiled; None if there are none."""
     added = (one.argument for one in used if not one.kind.startswith("count"))  # a count takes any value for one
     arguments = {argument.name for argument in added if isinstance(argument, Column)}
     limits, risk = program.contribution.limits, outside / max(len(arguments), 1)
     most = limits.rows * (limits.groups if program.question.keys else 1)
-    counts = [profile.clipped(name, risk, most) for name in sorted(arguments)]
+    counts = [profile.clipped_count(name, risk, most) for name in sorted(arguments)]
     found = [count for count in counts if count is not None]
     return sum(found, ZERO) if found else None
 
@@ -133,7 +137,7 @@ def _of_column(left: Figure, kept: Figure, clipped: Figure | None) -> Coverage:
     return Coverage(share=found.value, low=found.low, high=found.high, rows=left, clipped=own)
 
 
-def completed(
+def complete_rows(
     released: Released, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
 ) -> tuple[Sequence[dict[str, Cell]], frozenset[str]]:
     """Returns the rows of an answer with numbers of all rows of a table in the place of numbers within limits.
@@ -156,7 +160,7 @@ def completed(
     asked = {o.name: named[o.expression.name] for o in question.outputs if isinstance(o.expression, Column)}
     missed = _Missed(profile, released.program.contribution.limits.rows, (1 - confidence) / (2 * _FIGURES))
     (narrow,), (row,) = released.rows((1 + confidence) / 2), rows
-    found = {name: missed.added(narrow[name], aggregate) for name, aggregate in asked.items()}
+    found = {name: missed.estimate_table_value(narrow[name], aggregate) for name, aggregate in asked.items()}
     whole = {name: cell for name, cell in found.items() if cell is not None}
     return [{**row, **whole}], frozenset(whole)
 
@@ -172,7 +176,7 @@ class _Missed:
     limit: int
     risk: Fraction
 
-    def added(self, cell: Cell, aggregate: Aggregate) -> Cell | None:
+    def estimate_table_value(self, cell: Cell, aggregate: Aggregate) -> Cell | None:
         """Returns a number of the whole table; None if no declared fact tells how far it can be."""
         if not isinstance(cell, Noisy) or cell.value is None:
             return None
@@ -192,11 +196,11 @@ class _Missed:
             return None
         name = aggregate.argument.name
         column = self.profile.plan.schema.columns[name]
-        ways = self.profile.clipped, self.profile.missing
+        ways = self.profile.clipped_count, self.profile.missing
         clipped, missing = (find(name, self.risk, self.limit) for find in ways)
         if column.domain is None or column.bounds is None or clipped is None or missing is None:
             return None
-        kept = self.profile.rows.kept(self.limit, self.risk)
+        kept = self.profile.rows.sum_within_limit(self.limit, self.risk)
         ends = [float(end) for end in (column.domain.low, column.domain.high, column.bounds.low, column.bounds.high)]
         return _Values(less(kept, missing), clipped, *ends)
 

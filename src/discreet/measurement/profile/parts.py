@@ -15,10 +15,10 @@ from functools import cached_property, lru_cache
 
 from discreet.dataclass import dataclass
 from discreet.measurement.probes.magnitudes import bucket_of, edge
-from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, described, read_by
+from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, describe_counted_rows, read_by
 from discreet.measurement.program.execution import answerable
 from discreet.measurement.program.program import Program, choose
-from discreet.plan.analysis.relation_schema import own_rows, owned
+from discreet.plan.analysis.relation_schema import add_source, own_rows
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Literal, Output, Question, Relation, Value
 from discreet.plan.model.nodes import columns as columns_of
@@ -90,8 +90,8 @@ class ProfilePlan:
     @classmethod
     def of(cls, question: Question, limits: Limits, schemas: Schemas, salt: str) -> ProfilePlan:
         """Returns the profile of what a question counts: its own rows, its groups, the values it adds up."""
-        asked = owned(question, schemas)
-        stored = described(asked, schemas).columns
+        asked = add_source(question, schemas)
+        stored = describe_counted_rows(asked, schemas).columns
         arguments = {a.argument.name for a in asked.aggregates if isinstance(a.argument, Column)}
         used = [name for name in sorted(arguments) if stored[name].type.is_number and stored[name].bounds is not None]
         by = (tuple(key.name for key in asked.keys),) if asked.keys else ()
@@ -103,7 +103,7 @@ class ProfilePlan:
     @cached_property
     def schema(self) -> TableSchema:
         """Returns the declared table, or what is public about the rows of the question."""
-        return self.schemas[self.table] if self.question is None else described(self.question, self.schemas)
+        return self.schemas[self.table] if self.question is None else describe_counted_rows(self.question, self.schemas)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class ProfilePlan:
         named = {column.name for key in keys for column in columns_of(key.expression)} | set(self.columns)
         return tuple(Output(name, Column(name, self.schema.columns[name].type)) for name in sorted(named))
 
-    def _counted(self, condition: Expression | None = None) -> Question:
+    def _build_count_query(self, condition: Expression | None = None) -> Question:
         """Counts the rows for which a condition holds, where each row is a person."""
         parts = [part for part in (self._where, condition) if part is not None]
         where = call("and", *parts) if len(parts) > 1 else next(iter(parts), None)
@@ -165,9 +165,9 @@ class ProfilePlan:
         """Returns everything that is counted, the rows of people first."""
         schema = self.schema
         if schema.unit is None:
-            first, others = Part(subject=(ROWS,), question=self._counted(), schema=schema), []
+            first, others = Part(subject=(ROWS,), question=self._build_count_query(), schema=schema), []
         else:
-            first = self._sizes((ROWS,), _folded(self._rows, _count()))
+            first = self._sizes((ROWS,), _fold_per_unit(self._rows, _count()))
             others = [part for keys in self.by for part in self._groups(keys)]
             others += self._of_nobody()
         values = [part for column in self.columns for part in self._values(column)]
@@ -177,8 +177,8 @@ class ProfilePlan:
         """Returns all parts as one program: a third of epsilon for the rows of people, the rest in equal shares."""
         first, *others = self.parts
         share = _SHARE_OF_ROWS if others else Fraction(1)
-        made = self._made(first, epsilon * share)
-        beside = tuple(self._made(part, epsilon * (1 - share) / len(others)) for part in others)
+        made = self._build_program(first, epsilon * share)
+        beside = tuple(self._build_program(part, epsilon * (1 - share) / len(others)) for part in others)
         event = events.Composed([made.event, *(one.event for one in beside)])
         return replace(made, beside=beside, event=event)
 
@@ -187,7 +187,7 @@ class ProfilePlan:
         """Returns the tables that are read."""
         return read_by(self.parts[0].question, self.schemas)
 
-    def _made(self, part: Part, epsilon: Fraction) -> Program:
+    def _build_program(self, part: Part, epsilon: Fraction) -> Program:
         made = choose(part.question, part.schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=part.keys)
         return answerable(made, self.schemas)
 
@@ -200,8 +200,8 @@ class ProfilePlan:
         beyond = call("greatest", call("subtract", _SIZE, Literal(limit, Type.INT)), Literal(0, Type.INT))
         summed = Fold(name="#f0", kind="sum", type=Type.INT, argument=beyond, low=0, high=MOST)
         return (
-            self._sizes(("groups", *keys), _folded(by_group, _count())),
-            self._sizes(("beyond", *keys), _folded(by_group, summed)),
+            self._sizes(("groups", *keys), _fold_per_unit(by_group, _count())),
+            self._sizes(("beyond", *keys), _fold_per_unit(by_group, summed)),
         )
 
     def _sizes(self, subject: tuple[str, ...], source: Relation) -> Part:
@@ -215,7 +215,7 @@ class ProfilePlan:
             outputs=(Output("bucket", Column("bucket", Type.INT)), _output(PEOPLE), _output(EXCESS, Type.FLOAT)),
         )
         keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in BUCKETS)
-        return Part(subject=subject, question=question, schema=described(question, self.schemas), keys=keys)
+        return Part(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas), keys=keys)
 
     def _values(self, column: str) -> list[Part]:
         schema = self.schema.columns[column]
@@ -228,17 +228,17 @@ class ProfilePlan:
     def _holding(self, subject: tuple[str, ...], condition: Expression) -> Part:
         """Returns the people who have such a row, and their rows of the kind, as a share of the limit of rows."""
         if self.schema.unit is None:
-            return Part(subject=subject, question=self._counted(condition), schema=self.schema)
+            return Part(subject=subject, question=self._build_count_query(condition), schema=self.schema)
         rows = Select(self._rows, (), condition)
         limit = Literal(float(self.most_counted), Type.FLOAT)
         share = _between_0_and_1(call("divide", _SIZE, limit))
         question = Question(
             table=self.table,
-            source=_folded(rows, _count()),
+            source=_fold_per_unit(rows, _count()),
             aggregates=(_people(), Aggregate(name=EXCESS, kind="sum", argument=share)),
             outputs=(_output(PEOPLE), _output(EXCESS, Type.FLOAT)),
         )
-        return Part(subject=subject, question=question, schema=described(question, self.schemas))
+        return Part(subject=subject, question=question, schema=describe_counted_rows(question, self.schemas))
 
     def _of_nobody(self) -> list[Part]:
         """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
@@ -246,10 +246,10 @@ class ProfilePlan:
         A row counts only if engines take it for nobody's (`is_nobodys`).
         """
         schema, source = self.schemas[self.table], None if self.question is None else self.question.source
-        if source is not None or schema.unit is None or schema.unit not in schema.stored:
+        if source is not None or schema.unit is None or schema.unit not in schema.stored_columns:
             return []  # rows that were joined or computed, an id made of parts, or told by another table
         nobody = is_nobodys(Column(schema.unit, schema.columns[schema.unit].type))
-        return [Part(subject=(IDS,), question=self._counted(nobody), schema=replace(schema, unit=None))]
+        return [Part(subject=(IDS,), question=self._build_count_query(nobody), schema=replace(schema, unit=None))]
 
 
 def is_nobodys(id_: Column) -> Expression:
@@ -274,17 +274,21 @@ def width(bucket: int) -> int:
     return 0 if bucket == 1 else int(edge(Type.INT, bucket - 1))
 
 
-def chosen(schema: TableSchema, columns: Sequence[str] | None, by: Sequence[tuple[str, ...]] | None) -> Chosen:
+def choose_columns_and_keys(
+    schema: TableSchema, columns: Sequence[str] | None, by: Sequence[tuple[str, ...]] | None
+) -> Chosen:
     """Returns which columns and keys a profile is about: those with declared bounds or keys, unless they are given."""
-    usual = tuple(name for name, column in schema.stored.items() if column.bounds is not None and column.type.is_number)
-    keyed = tuple((name,) for name, column in schema.stored.items() if column.keys is not None)
+    usual = tuple(
+        name for name, column in schema.stored_columns.items() if column.bounds is not None and column.type.is_number
+    )
+    keyed = tuple((name,) for name, column in schema.stored_columns.items() if column.keys is not None)
     return tuple(columns) if columns is not None else usual, tuple(by) if by is not None else keyed
 
 
 Chosen = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
-def _folded(rows: Relation, fold: Fold) -> PerUnit:
+def _fold_per_unit(rows: Relation, fold: Fold) -> PerUnit:
     return PerUnit(rows, (), (fold,))
 
 

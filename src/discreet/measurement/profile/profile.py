@@ -85,7 +85,7 @@ class Profile(Displayed):
         """Returns how many people there are."""
         return self._count((ROWS,), outside) if self.by_row else self.rows.people(outside)
 
-    def clipped(self, column: str, outside: Fraction, limit: int | None = None) -> Figure | None:
+    def clipped_count(self, column: str, outside: Fraction, limit: int | None = None) -> Figure | None:
         """Returns how many values lie outside the bounds of a column, at most as many of a person as a limit says."""
         return self._values(("outside", column), outside, limit)
 
@@ -98,15 +98,15 @@ class Profile(Displayed):
         found = self._values((subject, column), outside / 2)
         if found is None:
             return None
-        every = self.counted(outside / 2)
+        every = self.counted_rows(outside / 2)
         rest = Figure(every.value - found.value, every.low - found.high, every.high - found.low)
         return share(found, Figure(*(max(part, 0.0) for part in (rest.value, rest.low, rest.high))))
 
-    def counted(self, outside: Fraction) -> Figure:
+    def counted_rows(self, outside: Fraction) -> Figure:
         """Returns how many rows count under the table's limit of rows."""
-        return self.people(outside) if self.by_row else self.rows.kept(self.plan.limits.rows, outside)
+        return self.people(outside) if self.by_row else self.rows.sum_within_limit(self.plan.limits.rows, outside)
 
-    def suggested(self, epsilon: float = 1.0) -> Limits:
+    def suggest_limits(self, epsilon: float = 1.0) -> Limits:
         """Returns limits for a COUNT of everything at this epsilon: those for which rows left out and noise are least.
 
         Noise with 95 % confidence is ln(20) limit / epsilon rows.
@@ -140,7 +140,7 @@ class Profile(Displayed):
         return Figure(*(max(part, 0.0) for part in ends))
 
     def _display(self) -> Display:
-        limits, notes = self.suggested(), []
+        limits, notes = self.suggest_limits(), []
         if not self.by_row:
             notes.append(f"For a COUNT at epsilon 1: max_rows={limits.rows}, max_groups={limits.groups}.")
         if not self.by_row and self.most_rows is None:
@@ -157,7 +157,7 @@ class Profile(Displayed):
             return [("rows", str(self.people()))]
         outside, limit = 1 - CONFIDENCE, self.plan.limits.rows
         ends = ", ".join(f"{percent(q)} up to {self.rows.quantile(q):,}" for q in QUANTILES)
-        left = share(self.rows.beyond(limit, outside / 2), self.counted(outside / 2))
+        left = share(self.rows.beyond(limit, outside / 2), self.counted_rows(outside / 2))
         return [
             ("people", str(self.people())),
             ("rows per person", ends),

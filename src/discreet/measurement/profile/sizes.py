@@ -61,7 +61,7 @@ class Sizes:
     most: int | None = None
 
     @cached_property
-    def _seen(self) -> frozenset[int]:
+    def _significant_buckets(self) -> frozenset[int]:
         """The buckets that noise alone does not explain."""
         counts = self._linear(PEOPLE)
         least = self.released.program.noise.reach(counts, 2 * MISTAKE / len(BUCKETS))  # above zero only
@@ -81,13 +81,13 @@ class Sizes:
 
     def people(self, outside: Fraction) -> Figure:
         """Returns how many people there are."""
-        return self._bounded({bucket: (Fraction(1), Fraction(0)) for bucket in BUCKETS}, outside)
+        return self._sum_buckets({bucket: (Fraction(1), Fraction(0)) for bucket in BUCKETS}, outside)
 
-    def kept(self, limit: int, outside: Fraction) -> Figure:
+    def sum_within_limit(self, limit: int, outside: Fraction) -> Figure:
         """Returns the sum of everybody's number, each held to a limit: no more than the limit is anybody's."""
-        low = {bucket: _kept(bucket, limit, upper=False) for bucket in BUCKETS}
-        high = {bucket: _kept(bucket, limit, upper=True) for bucket in BUCKETS}
-        first, second = self._bounded(low, outside / 2), self._bounded(high, outside / 2)
+        low = {bucket: _weights_within(bucket, limit, upper=False) for bucket in BUCKETS}
+        high = {bucket: _weights_within(bucket, limit, upper=True) for bucket in BUCKETS}
+        first, second = self._sum_buckets(low, outside / 2), self._sum_buckets(high, outside / 2)
         return Figure((first.value + second.value) / 2, first.low, second.high)
 
     def beyond(self, limit: int, outside: Fraction) -> Figure:
@@ -101,28 +101,32 @@ class Sizes:
         low = {bucket: _beyond(bucket, limit, upper=False) for bucket in BUCKETS if self._possible(bucket)}
         high = {bucket: _beyond(bucket, limit, upper=True) for bucket in low}
         if self.most is not None:
-            first, second = self._bounded(low, outside / 2), self._bounded(high, outside / 2)
-            value = sum(max(0.0, self._one(b, low[b]) + self._one(b, high[b])) / 2 for b in self._seen)
+            first, second = self._sum_buckets(low, outside / 2), self._sum_buckets(high, outside / 2)
+            value = sum(max(0.0, self._one(b, low[b]) + self._one(b, high[b])) / 2 for b in self._significant_buckets)
             return Figure(min(max(value, first.low), second.high), first.low, second.high)
         value, least, share = 0.0, 0.0, outside / len(BUCKETS)
-        for bucket in self._seen:
+        for bucket in self._significant_buckets:
             value += max(0.0, self._one(bucket, low[bucket]) + self._one(bucket, high[bucket])) / 2
-            least += self._bounded({bucket: low[bucket]}, share).low
+            least += self._sum_buckets({bucket: low[bucket]}, share).low
         return Figure(max(value, least), least, math.inf)
 
     def share_above(self, limit: int, outside: Fraction = Fraction(1, 20)) -> Figure:
         """Returns the share of people whose number is above a limit; one inside a bucket counts the whole bucket."""
         above = {bucket: (Fraction(1), Fraction(0)) for bucket in BUCKETS if 2 * max(width(bucket), 1) > limit}
         above.pop(1, None)
-        return share(self._bounded(above, outside / 2), self._rest(above, outside / 2))
+        return share(self._sum_buckets(above, outside / 2), self._rest(above, outside / 2))
 
     def _rest(self, above: Mapping[int, Weights], outside: Fraction) -> Figure:
-        return self._bounded({b: (Fraction(1), Fraction(0)) for b in BUCKETS if b not in above}, outside)
+        return self._sum_buckets({b: (Fraction(1), Fraction(0)) for b in BUCKETS if b not in above}, outside)
 
     def quantile(self, place: Fraction) -> int:
         """Returns the end of the bucket in which a share of people is reached, by the buckets that are in use."""
         counts = self._linear(PEOPLE)
-        used = {b: counts.value(row) for b, row in zip(BUCKETS, self.released.noisy, strict=True) if b in self._seen}
+        used = {
+            b: counts.value(row)
+            for b, row in zip(BUCKETS, self.released.noisy, strict=True)
+            if b in self._significant_buckets
+        }
         total, so_far = sum(used.values(), Fraction(0)), Fraction(0)
         for bucket in sorted(used):
             so_far += used[bucket]
@@ -135,7 +139,7 @@ class Sizes:
         people, excess = weights
         return float(people * self._linear(PEOPLE).value(row) + excess * self._linear(EXCESS).value(row))
 
-    def _bounded(self, weights: Mapping[int, Weights], outside: Fraction) -> Figure:
+    def _sum_buckets(self, weights: Mapping[int, Weights], outside: Fraction) -> Figure:
         """Returns a sum over buckets of counts and excesses, with the reach of all their noise together."""
         program, columns = self.released.program, len(self.released.program.noise.scales)
         used = {bucket: parts for bucket, parts in weights.items() if any(parts) and self._possible(bucket)}
@@ -159,7 +163,7 @@ class Sizes:
 
 @lru_cache(maxsize=1024)  # the same sums are asked about with every answer
 def _reach(noise: Noise, linear: Linear, outside: Fraction) -> Fraction:
-    return noise.repeated(len(BUCKETS)).reach(linear, outside)
+    return noise.repeat_for_groups(len(BUCKETS)).reach(linear, outside)
 
 
 def _beyond(bucket: int, limit: int, *, upper: bool) -> Weights:
@@ -178,7 +182,7 @@ def _beyond(bucket: int, limit: int, *, upper: bool) -> Weights:
     return Fraction(0), Fraction(2 * start - limit)
 
 
-def _kept(bucket: int, limit: int, *, upper: bool) -> Weights:
+def _weights_within(bucket: int, limit: int, *, upper: bool) -> Weights:
     """What people of a bucket have up to a limit: all of it less what is beyond."""
     start = width(bucket)
     if bucket == 1:

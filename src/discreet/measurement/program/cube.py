@@ -90,10 +90,10 @@ class Cube:
 
     def variances(self, precisions: Sequence[float]) -> list[float]:
         """Returns the variance of a cell of each table, given the precision of each table's own noise."""
-        told = self._told(precisions)
-        return [_added(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
+        told = self._part_precisions(precisions)
+        return [_add_up(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
 
-    def _told(self, precisions: Sequence[float]) -> dict[Keys, float]:
+    def _part_precisions(self, precisions: Sequence[float]) -> dict[Keys, float]:
         """The precision of each part."""
         told = dict.fromkeys(self.parts, 0.0)
         for one, precision in zip(self.sets, precisions, strict=True):
@@ -142,7 +142,7 @@ class Cube:
         power = 2 if law == "laplace" else 1
         largest = [not any(set(one) < set(other) for other in self.sets) for one in self.sets]
         starts = [[1.0] * len(self.sets), [1.0 if is_largest else 1e-6 for is_largest in largest]]
-        found = [self._improved(start, power, spreads) for start in starts]
+        found = [self._improve_shares(start, power, spreads) for start in starts]
         return min(found, key=lambda shares: self._badness(shares, power, spreads))
 
     def _badness(self, shares: Sequence[float], power: int, spreads: Sequence[float]) -> tuple[int, float]:
@@ -153,7 +153,7 @@ class Cube:
             exponent += more
         return exponent, product_of_all
 
-    def _improved(self, start: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
+    def _improve_shares(self, start: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
         """Shares that are moved towards where more of them helps most, as in the design of experiments.
 
         At the optimum a share is proportional to itself times what more of it would save; the root of that step never
@@ -172,12 +172,12 @@ class Cube:
 
     def _gains(self, precisions: Sequence[float]) -> list[float]:
         """How much more precision of each table would lower the sum of the logarithms of variances."""
-        told, variances = self._told(precisions), self.variances(precisions)
+        told, variances = self._part_precisions(precisions), self.variances(precisions)
         slopes = dict.fromkeys(self.parts, 0.0)
         for one, variance in zip(self.sets, variances, strict=True):
             for part in _inside(one):
                 slopes[part] += self._weight(part, one) / (told[part] * told[part] * variance)
-        return [_added(slopes[part] / self.count(_without(one, part)) for part in _inside(one)) for one in self.sets]
+        return [_add_up(slopes[part] / self.count(_without(one, part)) for part in _inside(one)) for one in self.sets]
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class FittedTables:
             found[part] = [share for share in shares if share[1]]
         return found
 
-    def fitted(self, noisy: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+    def fit_tables(self, noisy: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
         """Returns the statistics by all keys, and tables that agree with them in the order of the sets, exactly.
 
         Args:
@@ -235,9 +235,9 @@ class FittedTables:
             axes = [size if key in part else 1 for key, size in enumerate(cube.sizes)]
             finest = finest + told.reshape([*axes, width])
         bottom = _WHOLE * cube.cells
-        return _over(finest, bottom), [_over(self._summed(finest, one), bottom) for one in cube.sets]
+        return _over(finest, bottom), [_over(self._sum_cells(finest, one), bottom) for one in cube.sets]
 
-    def _summed(self, cells: Integers, one: Keys) -> Integers:
+    def _sum_cells(self, cells: Integers, one: Keys) -> Integers:
         axes = tuple(axis for axis in range(len(self.cube.sizes)) if axis not in one)
         return np.asarray(cells.sum(axis=axes) if axes else cells, dtype=object)
 
@@ -253,7 +253,7 @@ class FittedTables:
         cells = np.empty(len(values), dtype=object)
         cells[:] = [round(value / step) for value in values]
         shaped = cells.reshape(self.cube.sizes)
-        return [[int(count) * step for count in self._summed(shaped, one).ravel()] for one in self.cube.sets]
+        return [[int(count) * step for count in self._sum_cells(shaped, one).ravel()] for one in self.cube.sets]
 
     def _part(self, part: Keys, shaped: Sequence[Integers]) -> Integers:
         """What all tables tell of a part, times 2^16 and the number of its cells."""
@@ -287,12 +287,12 @@ class FittedTables:
         for agree in product((True, False), repeat=len(shared)):
             same = {key for key, yes in zip(shared, agree, strict=True) if yes}
             count = outside * math.prod(cube.sizes[key] - 1 for key in shared if key not in same)
-            weight = sum((self._told(part, one, other, same) for part in _inside(shared)), Fraction(0))
+            weight = sum((self._draw_weight(part, one, other, same) for part in _inside(shared)), Fraction(0))
             if count and weight:
                 draws.append(Draw(weight=weight, scales=scales, count=count))
         return draws
 
-    def _told(self, part: Keys, one: Keys, other: int, same: set[int]) -> Fraction:
+    def _draw_weight(self, part: Keys, one: Keys, other: int, same: set[int]) -> Fraction:
         share = Fraction(dict(self.weights[part]).get(other, 0), _WHOLE)
         signs = (Fraction(self.cube.sizes[key] - 1 if key in same else -1, self.cube.sizes[key]) for key in part)
         return share / self.cube.count(_without(one, part)) * math.prod(signs, start=Fraction(1))
@@ -327,7 +327,7 @@ def _precisions(shares: Sequence[float], power: int, spreads: Sequence[float]) -
     return [share * (share if power > 1 else 1.0) / (spread * spread) for share, spread in pairs]
 
 
-def _added(numbers: Iterable[float]) -> float:
+def _add_up(numbers: Iterable[float]) -> float:
     """The sum, each addition rounded; that of Python differs from one version to the next."""
     total = 0.0
     for number in numbers:
@@ -336,7 +336,7 @@ def _added(numbers: Iterable[float]) -> float:
 
 
 def _normal(shares: Sequence[float]) -> list[float]:
-    whole = _added(shares)
+    whole = _add_up(shares)
     return [max(share / whole, 1e-12) for share in shares]
 
 

@@ -17,7 +17,7 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure, grains_of
 from discreet.measurement.releases.draws import Draws, Wanted
-from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, build_centred_layout, build_paired_layout
 from discreet.measurement.selection import Selection
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.stability import Contribution
@@ -26,7 +26,7 @@ from discreet.plan.model.nodes import Aggregate, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.privacy import events
 
-LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
+LAYOUTS = {"laplace": (build_paired_layout, build_centred_layout), "gaussian": (build_centred_layout,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Draft:
         """Returns the price of all of it."""
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
-        return _composed(tuple(parts if self.selection is None else [*parts, self.selection.event]))
+        return _compose_events(tuple(parts if self.selection is None else [*parts, self.selection.event]))
 
     @property
     def badness(self) -> Fraction:
@@ -56,7 +56,7 @@ class Draft:
 
 
 @lru_cache(maxsize=256)  # one object for equal prices: what is worked out for it is found by its identity
-def _composed(parts: tuple[events.Event, ...]) -> events.Event:
+def _compose_events(parts: tuple[events.Event, ...]) -> events.Event:
     return events.Composed(parts)
 
 
@@ -132,7 +132,7 @@ def draft_of(
     grains = grains_of(measures)
     place, made = len(scales), []
     for each in wanted:
-        made.append(each.drawn(contribution, budget, place))
+        made.append(each.plan_draws(contribution, budget, place))
         place += made[-1].columns
     drawn = {need: draw for each in made for need, draw in each.by_need.items()}
     finished = estimators(aggregates, replace(layout.sources, drawn=drawn))

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.cube import FittedTables
-from discreet.measurement.program.group_steps import Finishing, note_on_shown_groups, same_values, worked
+from discreet.measurement.program.group_steps import Finishing, compute_rows, note_on_shown_groups, same_values
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers, grains_of
 from discreet.measurement.releases.exact_groups import ExactGroups
@@ -88,10 +88,10 @@ class Released:
         return self.key_rows.tuples
 
     @property
-    def unsalted(self) -> Released:
+    def without_salt(self) -> Released:
         """Returns the same, to go out with an answer."""
-        beside = [one.unsalted for one in self.beside]
-        return Released(self.program.unsalted, self.key_rows, self.noisy, beside)
+        beside = [one.without_salt for one in self.beside]
+        return Released(self.program.without_salt, self.key_rows, self.noisy, beside)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -104,11 +104,13 @@ class Released:
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
         """
         if not self.program.question.steps:
-            return finished(self.program, self.groups, confidence)
-        return worked(self.program, self.groups, confidence, self.drawn, [one.groups for one in self.beside])
+            return finish_rows(self.program, self.groups, confidence)
+        return compute_rows(
+            self.program, self.groups, confidence, self.own_statistics, [one.groups for one in self.beside]
+        )
 
     @property
-    def drawn(self) -> Integers | None:
+    def own_statistics(self) -> Integers | None:
         """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
         return self.noisy if self.program.tables is None else None
 
@@ -116,7 +118,7 @@ class Released:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
         labels, length = self.program.question.labels, self.key_rows.length
         keys = self.key_rows.columns if length else [()] * len(labels)
-        return Columns({**dict(zip(labels, keys, strict=True)), **self._finished(outside)}, length)
+        return Columns({**dict(zip(labels, keys, strict=True)), **self._estimate_cells(outside)}, length)
 
     def totals(self, confidence: Fraction) -> list[frozenset[str]]:
         """Returns for each row of the answer the columns of keys that its grouping leaves out; nothing after steps."""
@@ -130,7 +132,7 @@ class Released:
         rows = finish(replace(question, outputs=marks), self.groups(1 - confidence))
         return [frozenset(name for name, absent in row.items() if absent) for row in rows]
 
-    def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
+    def _estimate_cells(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
         """Each aggregate of all groups."""
         if self.program.tables is not None:
             return self._of_tables(self.program.tables, outside)
@@ -142,7 +144,7 @@ class Released:
         parts, found = self.program.groupings, dict[str, list[Cell]]()
         if self._fitted is None:
             ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
-            self._fitted = tables.fitted(np.split(self.noisy, ends))
+            self._fitted = tables.fit_tables(np.split(self.noisy, ends))
         finest, fitted = self._fitted
         for name, estimator in self.program.estimators.items():
             for part, rows in zip(parts, fitted, strict=True):
@@ -159,11 +161,11 @@ class Released:
         return found
 
 
-def finished(program: Program, groups: Finishing, confidence: Fraction) -> Columns[Cell]:
+def finish_rows(program: Program, groups: Finishing, confidence: Fraction) -> Columns[Cell]:
     """Returns the rows of an answer, from keys and aggregates of each group at any risk."""
     question, names = program.question, set(program.estimators)
     if question.steps:
-        return worked(program, groups, confidence)
+        return compute_rows(program, groups, confidence)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
     risk, shared = 1 - confidence, sorted(set(counts.values()) - {1})
     first = groups(risk)
@@ -206,19 +208,19 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
     if isinstance(program.selection, Weighted):
-        return _weighed(program, program.selection, engine, releaser)
-    shown, noisy = _measured(program, engine, releaser)
+        return _release_weighted(program, program.selection, engine, releaser)
+    shown, noisy = _measure_groups(program, engine, releaser)
     drawn = [draws.release(program.reading, shown.tuples, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
 
-def _measured(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:
+def _measure_groups(program: Program, engine: Reader, releaser: Releaser) -> tuple[KeyRows, Integers]:
     """The groups that may be shown, and their noisy statistics."""
     keys = program.reading.public_keys if program.question.keys else ((),)
     selection = program.selection
     groups = engine.read(program.reading) if program.reading.statistics else ExactGroups.nothing()
     if keys is not None:
-        exact = groups.aligned(keys).rounded(grains_of(program.measures))
+        exact = groups.align_to(keys).round_statistics(grains_of(program.measures))
         return KeyRows.of(keys), releaser.statistics(program.measures, exact)
     if not isinstance(selection, Threshold | Optimal):
         raise InternalError("Private groups are shown by a selection alone.")
@@ -227,7 +229,7 @@ def _measured(program: Program, engine: Reader, releaser: Releaser) -> tuple[Key
     return release_shown(selection, groups.in_order(), program.measures, releaser, other=other)
 
 
-def _weighed(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
+def _release_weighted(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
     """Finds the groups first; they are released, and what else is asked is of them, as of public keys."""
     found = selection.find(program.reading, engine.read, releaser)
     reading = replace(program.reading, public_keys=tuple(found))
@@ -260,10 +262,10 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
 def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
     """Noise for every grouping that has some, on sums of the groups by all keys."""
     sizes, grains = tables.cube.sizes, grains_of(program.measures)
-    cells = engine.read(program.reading).aligned(program.reading.public_keys or ((),)).rounded(grains)
+    cells = engine.read(program.reading).align_to(program.reading.public_keys or ((),)).round_statistics(grains)
     made = []
     for one, places in zip(program.groupings, tables.cube.sets, strict=True):
-        sums = cells.summed(sizes, [axis for axis in range(len(sizes)) if axis not in places])
+        sums = cells.sum_over_axes(sizes, [axis for axis in range(len(sizes)) if axis not in places])
         keys = one.reading.public_keys or ((),)
         nothing = np.zeros((len(keys), len(grains)), dtype=object)
         made.append(Released(one, keys, releaser.statistics(one.measures, sums) if one.measures else nothing))
@@ -276,7 +278,7 @@ def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Re
 def notes(program: Program) -> tuple[str, ...]:
     """Returns everything a reader must know to read the numbers right."""
     own = _notes(program)
-    count = len(program.released)
+    count = len(program.released_programs)
     shared = [f"The budget is shared equally by {count} questions, which are released together."]
     has_groups = program.question.keys or program.groupings or program.beside
     return tuple(
@@ -421,4 +423,4 @@ def check_readable(reading: Reading, schemas: Mapping[str, TableSchema]) -> None
 
 
 def _types(schema: TableSchema) -> dict[str, Type]:
-    return {name: column.type for name, column in schema.stored.items()}
+    return {name: column.type for name, column in schema.stored_columns.items()}

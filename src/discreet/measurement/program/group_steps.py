@@ -29,12 +29,12 @@ from discreet.mechanisms.sums import (
 from discreet.plan.model.nodes import Question, Step
 from discreet.plan.post.columns import Columns
 from discreet.plan.post.outputs import Cell, Noisy, NoisyColumn, NoisyTime, finish
-from discreet.plan.post.step_evaluation import Setting, walked
+from discreet.plan.post.step_evaluation import Setting, apply_steps
 from discreet.plan.post.steps import (
     AttachQuestion,
     FilterGroups,
     adds_up_groups,
-    measured,
+    find_measured_columns,
     noisy_columns,
     of_several_groups,
     rests,
@@ -95,7 +95,7 @@ class Summed:
         if count <= _FEW or max(self.noise.scales) > _LARGEST:
             width = len(self.noise.scales)
             places = [(place + width * i, weight) for place, weight in linear.weights for i in range(count)]
-            return self.noise.repeated(count).reach(Linear(tuple(sorted(places))), outside)
+            return self.noise.repeat_for_groups(count).reach(Linear(tuple(sorted(places))), outside)
         largest = max(abs(weight) for _, weight in linear.weights)
         weights = np.array([float(weight / largest) for _, weight in linear.weights])
         scales = np.array([float(self.noise.scales[place]) for place, _ in linear.weights])
@@ -122,7 +122,7 @@ class Summed:
         return {}
 
 
-def worked(
+def compute_rows(
     program: Program,
     groups: Finishing,
     confidence: Fraction,
@@ -162,7 +162,7 @@ def worked(
             _of_block(part.question, same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
-        answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished))
+        answers[count] = _finish_groups(question, rows, Setting({} if count is None else laws, finished))
     length = len(next(iter(answers.values())))
     return Columns({name: answers[count].columns[name] for name, count in counts.items()}, length)
 
@@ -226,10 +226,10 @@ def _at(first: Cell, part: Cell) -> Cell:
 
 def _of_block(question: Question, rows: Columns[Cell]) -> Columns[Cell]:
     """The rows of a question beside."""
-    return _finished(question, rows, Setting()) if question.steps else finish(question, rows)
+    return _finish_groups(question, rows, Setting()) if question.steps else finish(question, rows)
 
 
-def _finished(question: Question, rows: Columns[Cell], setting: Setting) -> Columns[Cell]:
+def _finish_groups(question: Question, rows: Columns[Cell], setting: Setting) -> Columns[Cell]:
     before: tuple[Step, ...] = () if question.having is None else (FilterGroups(question.having),)
-    shown = walked((*before, *question.steps), rows, setting, measured(question))
+    shown = apply_steps((*before, *question.steps), rows, setting, find_measured_columns(question))
     return finish(replace(question, having=None), shown)

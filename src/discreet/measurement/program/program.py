@@ -17,7 +17,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.hint_text import Hint
 from discreet.measurement.aggregates import aggregation, needs
-from discreet.measurement.intervals.estimators import Estimator, fitted
+from discreet.measurement.intervals.estimators import Estimator, adapt_estimator
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
@@ -108,7 +108,7 @@ class Program:
     remarks: tuple[str, ...] = ()
 
     @property
-    def released(self) -> tuple[Program, ...]:
+    def released_programs(self) -> tuple[Program, ...]:
         """Returns itself and those beside that are released by themselves, for a share of the price each."""
         parts = (replace(self, beside=(), alike=()), *self.beside)
         return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
@@ -119,20 +119,20 @@ class Program:
         return len(self.noise.scales) + sum(each.columns for each in self.draws)
 
     @property
-    def unsalted(self) -> Program:
+    def without_salt(self) -> Program:
         """Returns the same without the secret by which rows are kept: what goes out with an answer needs no reading."""
         return replace(
             self,
-            reading=self.reading.unsalted,
-            groupings=tuple(one.unsalted for one in self.groupings),
-            beside=tuple(one.unsalted for one in self.beside),
+            reading=self.reading.without_salt,
+            groupings=tuple(one.without_salt for one in self.groupings),
+            beside=tuple(one.without_salt for one in self.beside),
         )
 
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Returns everything that is read first."""
         if self.beside:
-            return tuple(reading for one in self.released for reading in one.readings)
+            return tuple(reading for one in self.released_programs for reading in one.readings)
         if self.groupings and self.tables is None:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
@@ -185,7 +185,7 @@ def choose(
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
     if draft.selection is None and edition >= Edition.SEARCHED:
-        agreed = _agreed(question, schema, limits, (epsilon, delta), law=law, salt=salt)
+        agreed = _plan_agreeing_groupings(question, schema, limits, (epsilon, delta), law=law, salt=salt)
         if agreed is not None and (agreed.contribution.groups == 1 or _badness(agreed) <= draft.badness ** len(asked)):
             return agreed
     each = [
@@ -205,7 +205,7 @@ def choose(
 # ------------------------------------------------------------------------------------------------- groupings that agree
 
 
-def _agreed(
+def _plan_agreeing_groupings(
     question: Question,
     schema: TableSchema,
     limits: Limits | None,
@@ -285,7 +285,7 @@ def _of_tables(
     salt: str,
 ) -> Program:
     tables, drafts = made
-    found = {name: fitted(each, whole=tables.is_sum) for name, each in drafts[0].estimators.items()}
+    found = {name: adapt_estimator(each, whole=tables.is_sum) for name, each in drafts[0].estimators.items()}
     each = [
         replace(
             _program(one, schema, contribution, draft, keys=public_keys(one, schema), salt=salt),

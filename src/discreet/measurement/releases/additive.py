@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from discreet.dataclass import dataclass
 from discreet.exact import root_above
-from discreet.exact.integer_columns import Column, Int64sOrObjects, combined, in_words_or_objects
+from discreet.exact.integer_columns import Column, Int64sOrObjects, combine_columns, in_words_or_objects
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.laplace import calibrated
+from discreet.mechanisms.laplace import calibrate_noise
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.plan.analysis.stability import Contribution, Corner
 from discreet.plan.model.readings import Statistic
@@ -153,7 +153,7 @@ class Measure:
         """Returns one scale for all statistics of the form: how far a unit moves them in the L1 norm, over epsilon."""
         ones = [Fraction(1)] * len(form.statistics)
         moves = contribution.l1(form.corners, ones, once=form.once)
-        event = calibrated(int(moves), epsilon)
+        event = calibrate_noise(int(moves), epsilon)
         return cls(form=form, law="laplace", scales=(event.scale,) * len(ones), event=event)
 
     @classmethod
@@ -189,7 +189,7 @@ class Measure:
         """
         cuts = dict(self.cuts)
         noise = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
-        sums = [in_words_or_objects(combined(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
+        sums = [in_words_or_objects(combine_columns(pair, (1, 1), groups)) for pair in zip(exact, noise, strict=True)]
         return np.stack(sums).T  # of objects as soon as one column is
 
 

@@ -19,7 +19,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law
-from discreet.mechanisms.ranks import Contribution, Pieces, pieces, priced, total
+from discreet.mechanisms.ranks import Contribution, Pieces, pieces, price_ranks, total
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds, is_whole
@@ -150,7 +150,7 @@ class CandidateDraw:
     @classmethod
     def of(cls, law: Law, candidates: Candidates, contribution: Contribution, share: Fraction) -> CandidateDraw:
         """Returns the mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
-        rate, event = priced(law, CountMoves(), contribution, share)
+        rate, event = price_ranks(law, CountMoves(), contribution, share)
         return cls(candidates=candidates, rate=rate, event=event)
 
     @property
@@ -177,9 +177,9 @@ class CandidateDraw:
             keys: of the groups that are shown.
             bits: the source of randomness.
         """
-        return [self._drawn(groups.get(key, ()), bits) for key in keys]
+        return [self._draw_candidate(groups.get(key, ()), bits) for key in keys]
 
-    def _drawn(self, numbers: Sequence[int], bits: Bits) -> int:
+    def _draw_candidate(self, numbers: Sequence[int], bits: Bits) -> int:
         counts = np.zeros(len(self.candidates.values), dtype=np.int64)
         half = len(numbers) // 2
         counts[list(numbers[:half])] = numbers[half:]
@@ -216,12 +216,14 @@ def _split(argument: Expression, candidates: tuple[Value, ...]) -> Split | None:
     first = numbers[0]
     whole = argument.type is not Type.FLOAT or is_whole(argument)
     if first is not None and whole and all(a is not None and b == a + 1 for a, b in pairwise(numbers)):
-        placed = call("if", _among(argument, candidates), _counted(argument, candidates[0]), Literal(None, Type.INT))
+        placed = call(
+            "if", _among(argument, candidates), _number_candidates(argument, candidates[0]), Literal(None, Type.INT)
+        )
         low = 0 if argument.type is Type.DATE else first
         return Split(argument=placed, exponent=0, low=low, high=low + len(candidates) - 1)
     if len(candidates) > MOST_LISTED:
         return None
-    return Split(argument=_found(argument, candidates, 0), exponent=0, low=0, high=len(candidates) - 1)
+    return Split(argument=_build_search(argument, candidates, 0), exponent=0, low=0, high=len(candidates) - 1)
 
 
 def _number(value: Value) -> int | None:
@@ -240,19 +242,19 @@ def _among(argument: Expression, candidates: Sequence[Value]) -> Expression:
     return call("and", call("greater_equal", argument, low), call("less_equal", argument, high))
 
 
-def _counted(argument: Expression, first: Value) -> Expression:
+def _number_candidates(argument: Expression, first: Value) -> Expression:
     """A number that is larger by one for each candidate."""
     if argument.type is Type.DATE:
         return call("days_between", Literal(first, Type.DATE), argument)
     return argument if argument.type is Type.INT else call("to_int", argument)
 
 
-def _found(argument: Expression, candidates: Sequence[Value], before: int) -> Expression:
+def _build_search(argument: Expression, candidates: Sequence[Value], before: int) -> Expression:
     """The place of the argument among candidates, by halves; NULL if it is none of them."""
     if len(candidates) == 1:
         same = call("equal", argument, Literal(candidates[0], argument.type))
         return call("if", same, Literal(before, Type.INT), Literal(None, Type.INT))
     middle = len(candidates) // 2
     parts = (candidates[:middle], before), (candidates[middle:], before + middle)
-    lower, upper = (_found(argument, part, start) for part, start in parts)
+    lower, upper = (_build_search(argument, part, start) for part, start in parts)
     return call("if", call("less", argument, Literal(candidates[middle], argument.type)), lower, upper)

@@ -51,7 +51,7 @@ class Draws(Protocol):
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
         """Returns a row for each group that is shown, and a column for each number."""
 
-    def imagined(self, rows: int) -> list[int]:
+    def example_numbers(self, rows: int) -> list[int]:
         """Returns the numbers as they may come out for a group of so many rows."""
 
 
@@ -60,7 +60,7 @@ class Wanted(Protocol):
 
     def __len__(self) -> int: ...
 
-    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> Draws:
+    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> Draws:
         """Returns what serves them for a share of an epsilon each, or of a rho where the law is Gaussian."""
 
 
@@ -90,7 +90,7 @@ class CandidateDraws:
         """Returns what is drawn, in words."""
         return [str(draw) for draw in self.draws.values()]
 
-    def imagined(self, rows: int) -> list[int]:
+    def example_numbers(self, rows: int) -> list[int]:
         """Returns the first candidate of each."""
         del rows
         return [0] * len(self.draws)
@@ -131,7 +131,7 @@ class WantedCandidates:
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
+    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
         """Returns what draws each of them for the same share."""
         law, share = budget
         made = {mode: CandidateDraw.of(law, each, contribution, share) for mode, each in self.candidates.items()}

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from discreet.exact.integer_columns import Int64sOrObjects, combined, in_words_or_objects, largest, rounded
+from discreet.exact.integer_columns import Int64sOrObjects, combine_columns, in_words_or_objects, largest, round_column
 from discreet.plan.model.group_columns import GroupColumns, Key, public_keys
 
 _PRIVATE = "Exact groups are private: a Releaser alone releases something of them."
@@ -76,41 +76,41 @@ class ExactGroups(Sealed):
         """Returns no group, for a question that reads no statistics."""
         return cls(GroupColumns(0, ()))
 
-    def aligned(self, keys: tuple[Key, ...]) -> ExactGroups:
+    def align_to(self, keys: tuple[Key, ...]) -> ExactGroups:
         """Returns a group for each public key, with zeros where nothing was read."""
-        return ExactGroups(public_keys(keys).aligned(self.__content))
+        return ExactGroups(public_keys(keys).align_groups(self.__content))
 
     def in_order(self) -> ExactGroups:
         """Returns the groups in the order of their keys."""
-        return ExactGroups(self.__content.taken(self.__content.order))
+        return ExactGroups(self.__content.take_places(self.__content.order))
 
-    def measured(self, start: int, stop: int) -> ExactGroups:
+    def slice_statistics(self, start: int, stop: int) -> ExactGroups:
         """Returns the statistics from one place to before another."""
         return ExactGroups(self.__content.with_statistics(self.__content.statistics[start:stop]))
 
-    def rounded(self, grains: Sequence[int]) -> ExactGroups:
+    def round_statistics(self, grains: Sequence[int]) -> ExactGroups:
         """Returns the statistics divided by powers of two, each rounded half up; as they are without any."""
         if not any(grains):
             return self
         columns = self.__content.statistics
-        return ExactGroups(self.__content.with_statistics(map(rounded, columns, grains)))
+        return ExactGroups(self.__content.with_statistics(map(round_column, columns, grains)))
 
     def times(self, factor: int) -> ExactGroups:
         """Returns what so many copies of all rows would have, each of another person."""
         content = self.__content
         if content.cells is None:
-            columns = (combined([column], [factor], content.length) for column in content.statistics)
+            columns = (combine_columns([column], [factor], content.length) for column in content.statistics)
             return ExactGroups(content.with_statistics(columns))
         return ExactGroups(GroupColumns(content.length, content.keys, cells=[_times(c, factor) for c in content.cells]))
 
-    def summed(self, sizes: Sequence[int], axes: Sequence[int]) -> ExactGroups:
+    def sum_over_axes(self, sizes: Sequence[int], axes: Sequence[int]) -> ExactGroups:
         """Returns the sums over some axes of groups that fill a table of these sizes, in the order of its cells."""
-        sums = [_summed(in_words_or_objects(column), sizes, axes) for column in self.__content.statistics]
+        sums = [_sum_axes(in_words_or_objects(column), sizes, axes) for column in self.__content.statistics]
         length = math.prod(size for axis, size in enumerate(sizes) if axis not in axes)
         return ExactGroups(GroupColumns(length, (), tuple(sums)))
 
 
-def _summed(column: Int64sOrObjects, sizes: Sequence[int], axes: Sequence[int]) -> Int64sOrObjects:
+def _sum_axes(column: Int64sOrObjects, sizes: Sequence[int], axes: Sequence[int]) -> Int64sOrObjects:
     if column.dtype != object and len(column) * largest(column) > np.iinfo(np.int64).max:
         column = column.astype(object)
     return np.asarray(column.reshape(sizes).sum(axis=tuple(axes)) if axes else column).reshape(-1)

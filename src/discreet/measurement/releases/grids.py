@@ -70,7 +70,7 @@ class Steps:
         return cls(exponent, low, high)
 
     @classmethod
-    def added(cls, bounds: Bounds, *, power: int = 1, whole: bool = False) -> Steps:
+    def for_power_sums(cls, bounds: Bounds, *, power: int = 1, whole: bool = False) -> Steps:
         """Returns the two grids of real values whose powers are added up, chosen from their bounds alone.
 
         The fine one is as fine as integers of 64 bits allow; values that are `whole` need none finer than that of whole
@@ -84,7 +84,7 @@ class Steps:
         return cls._around(bounds, exponent, fine).clipping(bounds, whole=whole)
 
     @classmethod
-    def folded(cls, bounds: Bounds) -> Steps:
+    def for_person_sums(cls, bounds: Bounds) -> Steps:
         """Returns the grids of real values of one person: sums of 2^26 of them have 64 bits."""
         exponent = Grid.finer_than(bounds.width / STEPS).exponent
         fine = Grid.finer_than(max(bounds.largest / _FOLDED, _FINEST)).exponent
@@ -186,4 +186,4 @@ def bounded_steps(
         )
     if former or argument.type is Type.INT:
         return Steps.of(limits, argument.type)
-    return Steps.added(limits, power=power, whole=is_whole(argument))
+    return Steps.for_power_sums(limits, power=power, whole=is_whole(argument))

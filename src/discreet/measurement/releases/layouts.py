@@ -129,7 +129,7 @@ class Requirements:
         different = [need for need in listed if isinstance(need, DistinctMoments)]
         people = most_rows > 1 and Units() in listed
         return cls(
-            powers=_merged(moments),
+            powers=_merge_powers(moments),
             steps=_steps(moments, schema, former=former),
             pairs=_pairs(products, schema, former=former),
             distinct=tuple(dict.fromkeys(need.argument for need in listed if isinstance(need, Distinct))),
@@ -141,7 +141,7 @@ class Requirements:
         )
 
     @property
-    def counted(self) -> bool:
+    def requires_counts(self) -> bool:
         """Tells whether rows, or at least values, must be counted."""
         return self.rows or (self.sized and not self.people)
 
@@ -152,7 +152,7 @@ def in_order(one: Expression, other: Expression) -> Arguments:
     return first, second
 
 
-def _merged(moments: Iterable[Moments | DistinctMoments]) -> dict[Expression, frozenset[int]]:
+def _merge_powers(moments: Iterable[Moments | DistinctMoments]) -> dict[Expression, frozenset[int]]:
     powers: dict[Expression, frozenset[int]] = {}
     for need in moments:
         powers[need.argument] = powers.get(need.argument, frozenset()) | need.powers
@@ -164,7 +164,7 @@ def _different(
 ) -> dict[Expression, tuple[Steps, bool]]:
     """The arguments whose different values are added up, each once."""
     steps = _steps(needs, schema, former=former)
-    return {x: (steps[x], 0 in powers) for x, powers in _merged(needs).items()}
+    return {x: (steps[x], 0 in powers) for x, powers in _merge_powers(needs).items()}
 
 
 def _steps(
@@ -234,7 +234,7 @@ class _Draft:
         self.rows = Linear.at(self.add(rows_form()))
         return self.rows
 
-    def finished(self) -> Layout:
+    def build_layout(self) -> Layout:
         needs = self.needs
         units = Linear.at(self.add(units_form())) if needs.people else None
         sources = Sources(
@@ -292,10 +292,10 @@ def of_different(form: Form) -> Form:
     return replace(form, statistics=tuple(replace(each, kind="distinct_sum") for each in form.statistics))
 
 
-def paired(needs: Requirements) -> Layout:
+def build_paired_layout(needs: Requirements) -> Layout:
     """Has every argument count itself; one of them, if rows are to be counted, counts its NULLs too."""
     draft = _Draft(needs)
-    carrier = _carrier(needs) if needs.counted else None
+    carrier = _carrier(needs) if needs.requires_counts else None
     for x, powers in needs.powers.items():
         nulls = x == carrier and needs.rows
         if powers == _VALUES:
@@ -304,9 +304,9 @@ def paired(needs: Requirements) -> Layout:
             draft.add_sum(x)
         else:
             draft.add_pair(x, nulls=nulls)
-    if needs.counted and carrier is None:
+    if needs.requires_counts and carrier is None:
         draft.add_rows()
-    return draft.finished()
+    return draft.build_layout()
 
 
 def _carrier(needs: Requirements) -> Expression | None:
@@ -318,11 +318,11 @@ def _carrier(needs: Requirements) -> Expression | None:
     return min(needs.powers, key=place, default=None)
 
 
-def centred(needs: Requirements) -> Layout:
+def build_centred_layout(needs: Requirements) -> Layout:
     """Has all arguments whose number matters share one count of rows."""
     draft = _Draft(needs)
     shared = {x for x, powers in needs.powers.items() if powers not in (_VALUES, _SUM)}
-    rows = draft.add_rows() if needs.counted or shared else None
+    rows = draft.add_rows() if needs.requires_counts or shared else None
     for x, powers in needs.powers.items():
         if rows is not None and x in shared:
             draft.add_centred(x, rows)
@@ -330,4 +330,4 @@ def centred(needs: Requirements) -> Layout:
             draft.add_values(x)
         else:
             draft.add_sum(x)
-    return draft.finished()
+    return draft.build_layout()

@@ -34,7 +34,7 @@ def opens(method: Callable[P, Result]) -> Callable[P, Result]:
     """
 
     @wraps(method)
-    def opened(*args: P.args, **kwargs: P.kwargs) -> Result:
+    def call_without_leaks(*args: P.args, **kwargs: P.kwargs) -> Result:
         try:
             return method(*args, **kwargs)
         except Exception:  # noqa: BLE001 - whatever it is, its text may be about rows
@@ -44,4 +44,4 @@ def opens(method: Callable[P, Result]) -> Callable[P, Result]:
         failed.__cause__ = failed.__context__ = None
         raise failed.with_traceback(None)
 
-    return opened
+    return call_without_leaks

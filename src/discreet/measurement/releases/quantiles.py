@@ -109,7 +109,7 @@ class RankDraw:
         """Returns how many numbers are released of each group."""
         return 1 + len(self.fences)
 
-    def imagined(self, rows: int) -> list[int]:
+    def example_numbers(self, rows: int) -> list[int]:
         """Returns points as they may come out for so many values spread evenly between the bounds, fences at worst.
 
         A fence is a reach away from its target, which is as far away from the quantile.
@@ -158,14 +158,14 @@ class RankDraws:
         """Returns what is drawn, in words."""
         return [str(draw) for draw in self.draws]
 
-    def imagined(self, rows: int) -> list[int]:
+    def example_numbers(self, rows: int) -> list[int]:
         """See `RankDraw.imagined`."""
-        return [point for draw in self.draws for point in draw.imagined(rows)]
+        return [point for draw in self.draws for point in draw.example_numbers(rows)]
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
         """Returns one for each argument, its values counted in blocks."""
         numbers = {draw.number: draw.steps for draw in self.draws}
-        return tuple(replace(reading, statistics=(), split=counted(x, steps)) for x, steps in numbers.items())
+        return tuple(replace(reading, statistics=(), split=split_into_blocks(x, steps)) for x, steps in numbers.items())
 
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
         """Returns a row for each group and a column for each pick, in steps of the arguments' grids."""
@@ -267,7 +267,7 @@ def shift_of(steps: Steps) -> int:
     return 0 if steps.width < MOST_POINTS else (steps.width // _BLOCKS).bit_length()
 
 
-def counted(argument: Expression, steps: Steps) -> Split:
+def split_into_blocks(argument: Expression, steps: Steps) -> Split:
     """Returns how the values of an argument are counted first: by blocks."""
     return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift_of(steps))
 
@@ -291,7 +291,7 @@ class WantedRanks:
     def __len__(self) -> int:
         return len(self.grids)
 
-    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
+    def plan_draws(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
         """Returns draws for equal shares; quantiles of one argument put theirs together, if they err less so."""
         found: dict[Rank, RankDraw] = {}
         for rank, grid in self.grids.items():
@@ -325,12 +325,12 @@ def _alone(rank: Rank, grid: Steps | TimeGrid, contribution: Contribution, budge
     """The picks of one rank."""
     times = grid if isinstance(grid, TimeGrid) else None
     steps = grid.steps if isinstance(grid, TimeGrid) else grid
-    make = _inside if rank.extreme else _fenced
+    make = _inside if rank.extreme else _pick_with_fences
     (point, *fences), certain = make(rank, steps, contribution, *budget)
     return RankDraw(need=rank, steps=steps, times=times, point=point, fences=tuple(fences), place=0, certain=certain)
 
 
-def _fenced(
+def _pick_with_fences(
     rank: Rank, steps: Steps, contribution: Contribution, law: Law, share: Fraction
 ) -> tuple[tuple[Pick, ...], bool]:
     target, blocks = Target(rank.share), (steps.width >> shift_of(steps)) + 1
@@ -338,7 +338,7 @@ def _fenced(
     away = low.reach(blocks, RISK / 2) + 1
     if away >= FARTHEST:
         return (Pick.of(law, target, contribution, share),), False
-    return (value, low.moved(-away), high.moved(away)), True
+    return (value, low.shift_rank(-away), high.shift_rank(away)), True
 
 
 def _inside(
@@ -346,4 +346,4 @@ def _inside(
 ) -> tuple[tuple[Pick, ...], bool]:
     pick = Pick.of(law, Target(rank.share), contribution, share)
     away = min(pick.reach(steps.width + 1, RISK), FARTHEST)
-    return (pick.moved(-away if rank.share else away),), away < FARTHEST
+    return (pick.shift_rank(-away if rank.share else away),), away < FARTHEST

@@ -54,7 +54,7 @@ class Releaser:
         parts, start = [], 0
         for measure in measures:
             stop = start + len(measure.form.statistics)
-            parts.append(self.noise(measure, exact.measured(start, stop)))
+            parts.append(self.noise(measure, exact.slice_statistics(start, stop)))
             start = stop
         return np.concatenate(parts, axis=1) if parts else np.empty((open_exact(exact).length, 0), dtype=object)
 

@@ -53,19 +53,19 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
     >>> values(Call("quarter", (day,), Type.INT), visits)
     (1, 2, 3, 4, None)
     """
-    declared = _declared(expression, schema)
+    declared = _declared_keys(expression, schema)
     if declared is not None:
         return declared
     read = frozenset(schema.columns[column.name] for column in columns(expression) if column.name in schema.columns)
     few = all(known.keys is None or len(known.keys) <= MOST_TRIED for known in read)
-    found = (_listed if few else _listed.__wrapped__)(expression, read)
+    found = (_list_values if few else _list_values.__wrapped__)(expression, read)
     if found is None or len(found) > MOST_VALUES:
-        return _written(expression)
-    return _ordered(found, expression.type)
+        return _list_case_values(expression)
+    return _order_values(found, expression.type)
 
 
 @lru_cache(maxsize=256)  # a question is planned several times
-def _listed(expression: Expression, read: frozenset[ColumnSchema]) -> Values | None:
+def _list_values(expression: Expression, read: frozenset[ColumnSchema]) -> Values | None:
     """What an expression of declared columns may be, without what it cannot be where columns with values have one."""
     schema = TableSchema(name="", columns={known.name: known for known in read})
     found = _values(expression, schema)
@@ -93,7 +93,7 @@ def _sets(schema: TableSchema, *, bounded: bool) -> dict[str, ValueSet]:
 
 def is_declared(expression: Expression, schema: TableSchema) -> bool:
     """Tells whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
-    return _declared(expression, schema) is not None or _written(expression) is not None
+    return _declared_keys(expression, schema) is not None or _list_case_values(expression) is not None
 
 
 def rest_of(expression: Expression) -> Literal | None:
@@ -107,7 +107,7 @@ def rest_of(expression: Expression) -> Literal | None:
     return rest if is_written and isinstance(rest, Literal) else None
 
 
-def _written(expression: Expression) -> Values | None:
+def _list_case_values(expression: Expression) -> Values | None:
     """The list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
     rest = rest_of(expression)
     if rest is None or not isinstance(expression, Call) or not isinstance(expression.arguments[0], Call):
@@ -116,26 +116,26 @@ def _written(expression: Expression) -> Values | None:
     return tuple(dict.fromkeys([*(value for value in listed if value is not None), rest.value]))
 
 
-def _declared(expression: Expression, schema: TableSchema) -> Values | None:
+def _declared_keys(expression: Expression, schema: TableSchema) -> Values | None:
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     return None if known is None else known.keys
 
 
 def _values(expression: Expression, schema: TableSchema) -> Values | None:
     """What the shape tells comes before what bounds tell: bands without an end catch values beyond the bounds."""
-    found = _tried(expression, schema, bounded=False)
+    found = _try_combinations(expression, schema, bounded=False)
     if found is None and isinstance(expression, Call):
-        found = _shaped(expression, schema)
+        found = _list_branch_values(expression, schema)
     if found is None:
-        found = _tried(expression, schema, bounded=True)
+        found = _try_combinations(expression, schema, bounded=True)
     if found is None and isinstance(expression, Call) and FUNCTIONS[expression.function].values:
         found = (*FUNCTIONS[expression.function].values, None)
     if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
-        found = _combined(expression, schema)
+        found = _combine_argument_values(expression, schema)
     return _between(expression, schema) if found is None else found
 
 
-def _shaped(expression: Call, schema: TableSchema) -> Values | None:
+def _list_branch_values(expression: Call, schema: TableSchema) -> Values | None:
     if expression.function == "if":
         return _together(_values(part, schema) for part in expression.arguments[1:])
     if expression.function == "coalesce":
@@ -145,7 +145,7 @@ def _shaped(expression: Call, schema: TableSchema) -> Values | None:
     return None
 
 
-def _combined(expression: Call, schema: TableSchema) -> Values | None:
+def _combine_argument_values(expression: Call, schema: TableSchema) -> Values | None:
     """The values for all combinations of the arguments' values, whether or not a row can have them together."""
     lists = [(part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments]
     known = [values for values in lists if values is not None]
@@ -156,7 +156,7 @@ def _combined(expression: Call, schema: TableSchema) -> Values | None:
     return tuple(dict.fromkeys(_results(applied, names, known)))
 
 
-def _tried(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
+def _try_combinations(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
     """The values for all combinations of the columns' values, if those are few.
 
     A column with declared keys may be NULL as well. What only comes of that counts, unless it is NULL itself: such rows
@@ -180,7 +180,7 @@ def _results(expression: Expression, names: Sequence[Column], lists: Iterable[Va
 
 
 def _of_column(column: Column, expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
-    declared = _declared(column, schema)
+    declared = _declared_keys(column, schema)
     if declared is not None:
         return declared
     missing = () if _is_present(column, schema) else (None,)
@@ -288,7 +288,7 @@ def in_order(keys: Iterable[Values]) -> list[Values]:
     return sorted(keys, key=lambda key: [(value is None, value) for value in key])
 
 
-def _ordered(found: Values, kind: Type) -> Values:
+def _order_values(found: Values, kind: Type) -> Values:
     """Numbers by size, other values in the order in which they were written; NULL last."""
     present = [value for value in found if value is not None]
     if kind is Type.INT or kind is Type.DATE:
@@ -313,16 +313,18 @@ def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, 
         return None
     if is_whole(expression):
         return call("to_int", expression), 1.0
-    rounded = _rounded(expression)
+    rounded = _match_rounding(expression)
     if rounded is not None:
         return rounded
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     return (
-        None if known is None or known.decimals is None else (shifted(expression, known.decimals), 10.0**known.decimals)
+        None
+        if known is None or known.decimals is None
+        else (shift_decimals(expression, known.decimals), 10.0**known.decimals)
     )
 
 
-def _rounded(expression: Expression) -> tuple[Expression, float] | None:
+def _match_rounding(expression: Expression) -> tuple[Expression, float] | None:
     """ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
     if not isinstance(expression, Call) or expression.function != "divide":
         return None
@@ -335,7 +337,7 @@ def _rounded(expression: Expression) -> tuple[Expression, float] | None:
     return (call("to_int", rounded), scale) if alike and 1 <= scale <= _LARGEST_DIVISOR else None
 
 
-def shifted(value: Expression, decimals: int) -> Expression:
+def shift_decimals(value: Expression, decimals: int) -> Expression:
     """Returns the whole number nearest to a double, after so many decimals."""
     moved = value if decimals == 0 else call("multiply", value, Literal(10.0**decimals, Type.FLOAT))
     return call("to_int", call("round", moved))

@@ -31,7 +31,7 @@ from functools import singledispatchmethod
 
 from discreet.dataclass import dataclass
 from discreet.errors import InternalError, UnsupportedQuery
-from discreet.plan.analysis.relation_schema import Schemas, called
+from discreet.plan.analysis.relation_schema import Schemas, name_units
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import (
     UNIT,
@@ -219,9 +219,9 @@ class _Cutter:
     branches: int = 1
 
     @property
-    def _declared(self) -> Declared:
+    def _declared_types(self) -> Declared:
         return {
-            name: {column: found.type for column, found in schema.stored.items()}
+            name: {column: found.type for column, found in schema.stored_columns.items()}
             for name, schema in self.schemas.items()
         }
 
@@ -252,17 +252,17 @@ class _Cutter:
 
     @rows.register
     def _(self, relation: Join, conditions: Conditions) -> Relation:
-        if not has_people(relation, self._declared):
+        if not has_people(relation, self._declared_types):
             return with_children(relation, [self.rows(child, ()) for child in children(relation)])
-        return self._joined(relation, conditions, (), self._most(self._size(relation, top=True), relation), top=True)
+        return self._cut_join(relation, conditions, (), self._most(self._size(relation, top=True), relation), top=True)
 
     def _of(self, side: Relation, expressions: Iterable[Expression]) -> Conditions:
         """The expressions that read columns of a side alone."""
-        names = shape(side, self._declared).keys() - {UNIT}
+        names = shape(side, self._declared_types).keys() - {UNIT}
         return tuple(dict.fromkeys(part for part in expressions if reads_only(part, names)))
 
     def _on(self, join: Join) -> Pairs:
-        return besides_units(join.left, join.right, join.on, self._declared)
+        return besides_units(join.left, join.right, join.on, self._declared_types)
 
     def _most(self, size: _Size, join: Join) -> int | None:
         """To how many rows tables are cut; None if nothing multiplies."""
@@ -270,7 +270,7 @@ class _Cutter:
         found = next((rows for rows in ROWS if size.factor * rows**size.tables <= most), None)
         if found is not None:
             return None if size in (_ONE, _Size(0, size.factor)) else found
-        people = called(self.schemas[next(name for name in tables(join) if not self.schemas[name].public)])
+        people = name_units(self.schemas[next(name for name in tables(join) if not self.schemas[name].public)])
         if size.factor > 1:
             reason = f"This join repeats rows: one {people} could have more than {MOST_PAIRS:,} joined rows."
             hint = "Compare more columns of the public table, or make its rows unique in those that are compared first."
@@ -282,7 +282,7 @@ class _Cutter:
     # ------------------------------------------------------------------------------------------------------------ sizes
 
     def _size(self, join: Join, *, top: bool) -> _Size:
-        met = self._met(join)
+        met = self._most_matches(join)
         if met is not None:
             return self._side_size(join.left).times(_Size(0, met))
         if (met := self._met_by_right(join, top=top)) is not None:
@@ -296,12 +296,12 @@ class _Cutter:
             return _Size(0, few)
         return self._size(core, top=False) if isinstance(core, Join) else _ONE
 
-    def _met(self, join: Join) -> int | None:
+    def _most_matches(self, join: Join) -> int | None:
         """How many rows of the right a row of the left meets at most; None if only a cut says it."""
         names = {b.name for _, b in self._on(join) if isinstance(b, Column)}
-        if has_people(join.right, self._declared):
+        if has_people(join.right, self._declared_types):
             return _few(join.right, names)
-        return 1 if join.single else max(1, self._repeated(join.right, names))
+        return 1 if join.single else max(1, self._most_repeats(join.right, names))
 
     def _met_by_right(self, join: Join, *, top: bool) -> int | None:
         """How many rows of the left a row of the right meets at most.
@@ -312,7 +312,7 @@ class _Cutter:
             return None
         return _few(join.left, {a.name for a, _ in self._on(join) if isinstance(a, Column)})
 
-    def _repeated(self, relation: Relation, names: Collection[str]) -> int:
+    def _most_repeats(self, relation: Relation, names: Collection[str]) -> int:
         """How many rows of a public relation agree in columns at most, as its tables were when they were registered."""
         if isinstance(relation, Table):
             known = self.schemas[relation.name].repeated
@@ -321,23 +321,23 @@ class _Cutter:
             inner = {
                 c.expression.name for c in relation.columns if c.name in names and isinstance(c.expression, Column)
             }
-            return self._repeated(relation.source, inner)
+            return self._most_repeats(relation.source, inner)
         if isinstance(relation, Matched | Marked):
-            return self._repeated(relation.source, {*names} & shape(relation.source, self._declared).keys())
+            return self._most_repeats(relation.source, {*names} & shape(relation.source, self._declared_types).keys())
         if isinstance(relation, Union):
-            return sum(self._repeated(source, names) for source in relation.sources)
+            return sum(self._most_repeats(source, names) for source in relation.sources)
         if not isinstance(relation, Join):
             raise InternalError(f"A {type(relation).__name__} is nobody's.")
-        left, right = ({*names} & shape(side, self._declared).keys() for side in children(relation))
+        left, right = ({*names} & shape(side, self._declared_types).keys() for side in children(relation))
         compared = {b.name for _, b in relation.on if isinstance(b, Column)}
-        return self._repeated(relation.left, left) * max(1, self._repeated(relation.right, right | compared))
+        return self._most_repeats(relation.left, left) * max(1, self._most_repeats(relation.right, right | compared))
 
     # ------------------------------------------------------------------------------------------------------------- cuts
 
-    def _joined(self, join: Join, conditions: Conditions, by: Conditions, rows: int | None, *, top: bool) -> Relation:
+    def _cut_join(self, join: Join, conditions: Conditions, by: Conditions, rows: int | None, *, top: bool) -> Relation:
         """The join with its sides cut to so many rows, where they multiply; None if they do not."""
         on = self._on(join)
-        meets_few = self._met(join) is not None
+        meets_few = self._most_matches(join) is not None
         met_by_few = not meets_few and self._met_by_right(join, top=top) is not None
         pairs = () if meets_few or met_by_few else on  # one side is whole: the other need not keep what matches
         left = (*self._of(join.left, conditions), *(() if join.outer else _present(a for a, _ in on)))
@@ -356,24 +356,24 @@ class _Cutter:
             return self.rows(side, conditions)
         core = _core(side)
         if isinstance(core, Join):
-            return self._chained(side, conditions, by, rows)
-        inner, own = self.rows(side, conditions), shape(side, self._declared)
-        conditions = tuple(dict.fromkeys(part for part in conditions if part not in _filtered(side)))
+            return self._cut_chain(side, conditions, by, rows)
+        inner, own = self.rows(side, conditions), shape(side, self._declared_types)
+        conditions = tuple(dict.fromkeys(part for part in conditions if part not in _list_conditions(side)))
         if conditions:
             kept = tuple(Output(name, Column(name, kind)) for name, kind in own.items() if name != UNIT)
             inner = Select(inner, kept, _all_of(conditions))
         return Cut(source=inner, by=tuple(dict.fromkeys(by)), rows=rows)
 
-    def _chained(self, side: Relation, conditions: Conditions, by: Conditions, rows: int) -> Relation:
+    def _cut_chain(self, side: Relation, conditions: Conditions, by: Conditions, rows: int) -> Relation:
         """The joins below SELECTs and former cuts, which are part of the chain."""
         if isinstance(side, Cut):
-            return self._chained(side.source, conditions, by, rows)
+            return self._cut_chain(side.source, conditions, by, rows)
         if isinstance(side, Select):
             below = _all_below(side, conditions)
-            return replace(side, source=self._chained(side.source, below, tuple(moved_below(side, by)), rows))
+            return replace(side, source=self._cut_chain(side.source, below, tuple(moved_below(side, by)), rows))
         if not isinstance(side, Join):
             raise InternalError("Only joins have sides.")
-        return self._joined(side, conditions, by, rows, top=False)
+        return self._cut_join(side, conditions, by, rows, top=False)
 
 
 def _few(relation: Relation, names: Collection[str]) -> int | None:
@@ -403,7 +403,7 @@ def _all_of(conditions: Conditions) -> Expression:
     return call("and", _all_of(conditions[:middle]), _all_of(conditions[middle:]))
 
 
-def _filtered(relation: Relation) -> Collection[Expression]:
+def _list_conditions(relation: Relation) -> Collection[Expression]:
     """The conditions that a SELECT which computes nothing makes sure of: they need not be asked again."""
     while isinstance(relation, Cut):
         relation = relation.source

@@ -37,7 +37,7 @@ _CYCLES: Mapping[str, Sequence[dt.date]] = {"year": _YEAR, "week": _WEEK}
 """A day of each month of the year, and of each day of the week."""
 
 
-def decided(expression: Expression, keys: Sequence[Expression], public: Decide) -> Expression | None:
+def express_by_keys(expression: Expression, keys: Sequence[Expression], public: Decide) -> Expression | None:
     """Writes an expression in terms of keys; None if they do not decide it.
 
     Args:
@@ -47,7 +47,7 @@ def decided(expression: Expression, keys: Sequence[Expression], public: Decide) 
 
     >>> day = Column("day", Type.DATE)
     >>> weekday, name = Call("day_of_week", (day,), Type.INT), Call("day_name", (day,), Type.TEXT)
-    >>> found = decided(name, [weekday], lambda *_: None)
+    >>> found = express_by_keys(name, [weekday], lambda *_: None)
     >>> [evaluate(found, {"day": dt.date(2026, 1, monday)}) for monday in (5, 12)]
     ['Monday', 'Monday']
     """
@@ -58,7 +58,7 @@ def decided(expression: Expression, keys: Sequence[Expression], public: Decide) 
         return public(expression, others)
     if not isinstance(expression, Call):
         return None
-    parts = [decided(part, keys, public) for part in expression.arguments]
+    parts = [express_by_keys(part, keys, public) for part in expression.arguments]
     known = [part for part in parts if part is not None]
     if len(known) == len(parts):
         return Call(expression.function, tuple(known), expression.type)
@@ -119,13 +119,13 @@ def looked_up(key: Expression, pairs: Iterable[tuple[Value, Value]], kind: Type)
         if table.setdefault(value, result) != result or len(table) > MOST_VALUES:
             return None
     listed = sorted((value, result) for value, result in table.items() if value is not None)
-    found = _found(key, listed, kind)
+    found = _build_search(key, listed, kind)
     if None not in table:
         return found
     return call("if", call("is_null", key), Literal(table[None], kind), found)
 
 
-def _found(key: Expression, table: Sequence[tuple[Value, Value]], kind: Type) -> Expression:
+def _build_search(key: Expression, table: Sequence[tuple[Value, Value]], kind: Type) -> Expression:
     """Halves the list until one is left."""
     if not table:
         return Literal(None, kind)
@@ -135,7 +135,7 @@ def _found(key: Expression, table: Sequence[tuple[Value, Value]], kind: Type) ->
         return call("if", same, Literal(result, kind), Literal(None, kind))
     middle = len(table) // 2
     before = call("not", key) if key.type is Type.BOOL else call("less", key, Literal(table[middle][0], key.type))
-    return call("if", before, _found(key, table[:middle], kind), _found(key, table[middle:], kind))
+    return call("if", before, _build_search(key, table[:middle], kind), _build_search(key, table[middle:], kind))
 
 
 def told_by_public(

@@ -106,7 +106,7 @@ class _Rows:
             keys = [self.keys[place] for place in places]
             most = MOST_COMPUTED if _decide(keys, condition) else MOST_TRIED
             if places and _count(listed, places) <= most:
-                yield _remembered(condition, keys, places)
+                yield _make_cached_test(condition, keys, places)
 
     def values_of_keys(self, listed: Keys) -> Iterator[Test]:
         """Yields for each key that is computed whether it may have a value, by all pieces of its columns."""
@@ -136,7 +136,7 @@ class _Rows:
         points = {point for literal in literals for point in _POINTS[column.type](literal.value)}
         if len(points) > MOST_POINTS:
             return None
-        found = list(_divided(column.type, points))
+        found = list(_divide_values(column.type, points))
         return found if column.name in self.present else [*found, ValueSet.of([None])]
 
 
@@ -196,12 +196,12 @@ def _decide(keys: Sequence[Expression], condition: Expression) -> bool:
     return all(isinstance(key, Column) for key in keys) and set(columns(condition)) <= set(keys)
 
 
-def _remembered(condition: Expression, keys: Sequence[Expression], places: Sequence[int]) -> Test:
+def _make_cached_test(condition: Expression, keys: Sequence[Expression], places: Sequence[int]) -> Test:
     """Whether a condition may be TRUE, worked out once for each combination of the values of keys."""
     known: dict[tuple[Value, ...], bool] = {}
     names = [key.name for key in keys if isinstance(key, Column)] if _decide(keys, condition) else None
 
-    def tried(own: tuple[Value, ...]) -> bool:
+    def can_be_true(own: tuple[Value, ...]) -> bool:
         if names is not None:
             return evaluate(condition, dict(zip(names, own, strict=True))) is True
         literals: dict[Expression, Expression] = {
@@ -212,7 +212,7 @@ def _remembered(condition: Expression, keys: Sequence[Expression], places: Seque
     def test(values: tuple[Value, ...]) -> bool:
         own = tuple(values[place] for place in places)
         if own not in known:
-            known[own] = tried(own)
+            known[own] = can_be_true(own)
         return known[own]
 
     return test
@@ -221,7 +221,7 @@ def _remembered(condition: Expression, keys: Sequence[Expression], places: Seque
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _divided(kind: Type, points: set[Any]) -> Iterator[ValueSet]:
+def _divide_values(kind: Type, points: set[Any]) -> Iterator[ValueSet]:
     """All values of a type but NULL: each point by itself, and what lies between them, or is none of them."""
     if kind is Type.BOOL:
         yield from (ValueSet.of([value]) for value in (False, True))

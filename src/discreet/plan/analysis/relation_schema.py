@@ -46,21 +46,21 @@ def told_rows(name: str, schemas: Schemas) -> Relation | None:
     return own_rows(name, schemas) if schemas[name].unit == UNIT else None
 
 
-def owned(question: Question, schemas: Schemas) -> Question:
+def add_source(question: Question, schemas: Schemas) -> Question:
     """Returns the question with the rows it is about, if the table's own columns do not tell whose they are."""
     if question.source is not None:
         return question
     return replace(question, source=told_rows(question.table, schemas))
 
 
-def described(schema: TableSchema, schemas: Schemas) -> TableSchema:
+def describe_table(schema: TableSchema, schemas: Schemas) -> TableSchema:
     """Returns the schema of a declared table as rows that have a column `UNIT`."""
     keys = {other.reach.link for other in schemas.values() if other.reach is not None}
     columns = {
         name: replace(column, link=f"{schema.name}.{name}")
         if not column.link and f"{schema.name}.{name}" in keys
         else column
-        for name, column in schema.stored.items()
+        for name, column in schema.stored_columns.items()
     }
     if schema.unit is None:
         return replace(schema, columns=columns)
@@ -68,10 +68,10 @@ def described(schema: TableSchema, schemas: Schemas) -> TableSchema:
         columns[name] = replace(columns[name], present=True)
     unit = replace(schema.columns[schema.unit], name=UNIT, bounds=None, keys=None, link="", present=True)
     owners = schema.ids - {UNIT}
-    return replace(schema, columns={**columns, UNIT: unit}, unit=UNIT, owners=owners, people=called(schema))
+    return replace(schema, columns={**columns, UNIT: unit}, unit=UNIT, owners=owners, people=name_units(schema))
 
 
-def called(schema: TableSchema) -> str:
+def name_units(schema: TableSchema) -> str:
     """Returns what the units of a declared table are called."""
     if schema.unit is None:
         return "row"
@@ -238,19 +238,19 @@ def describe(relation: Relation, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: Table, schemas: Schemas) -> TableSchema:
     _require(relation == own_rows(relation.name, schemas), "A table is read with its own column of ids.")
-    return described(schemas[relation.name], schemas)
+    return describe_table(schemas[relation.name], schemas)
 
 
 @describe.register
 def _(relation: Reached, schemas: Schemas) -> TableSchema:
     _require(relation == own_rows(relation.name, schemas), "A table is read along its own way to the unit.")
-    return described(schemas[relation.name], schemas)
+    return describe_table(schemas[relation.name], schemas)
 
 
 @describe.register
 def _(relation: Select, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
-    columns = {column.name: derived(column, inner) for column in relation.columns}
+    columns = {column.name: derive_column(column, inner) for column in relation.columns}
     owners = {column.name for column in relation.columns if owns(column.expression, inner)}
     return _with(inner, columns, owners)
 
@@ -259,7 +259,7 @@ def _(relation: Select, schemas: Schemas) -> TableSchema:
 def _(relation: Windowed, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
     _require(inner.unit is not None, "Rows are ranked person by person, and here nobody has several.")
-    made = {window.name: _windowed(window, inner) for window in relation.windows}
+    made = {window.name: _describe_window(window, inner) for window in relation.windows}
     return replace(inner, columns={**inner.columns, **made})
 
 
@@ -274,8 +274,8 @@ def _(relation: Cut, schemas: Schemas) -> TableSchema:
 def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
     _require(inner.unit is not None, "Rows are folded person by person, and here nobody has several.")
-    columns = {key.name: derived(key, inner) for key in relation.keys}
-    columns |= {fold.name: _folded(fold, inner) for fold in relation.folds}
+    columns = {key.name: derive_column(key, inner) for key in relation.keys}
+    columns |= {fold.name: _describe_fold(fold, inner) for fold in relation.folds}
     described = _with(inner, columns, set())
     return described if relation.keys else replace(described, limits=Limits())
 
@@ -311,7 +311,7 @@ def _finds_all(relation: Join, left: TableSchema, schemas: Schemas) -> bool:
     look_up = None if origin is None or not _is_whole_table(relation.right) else schemas[origin[1]].lookup
     if origin is None or look_up is None or known is None or known.keys is None:
         return False
-    return set(known.keys) <= _held(look_up, origin[2])
+    return set(known.keys) <= _read_values(look_up, origin[2])
 
 
 def _is_whole_table(relation: Relation) -> bool:
@@ -322,7 +322,7 @@ def _is_whole_table(relation: Relation) -> bool:
 
 
 @lru_cache(maxsize=64)  # a relation is described many times; the table is read once as long as it is registered
-def _held(look_up: Lookup, column: str) -> frozenset[Value]:
+def _read_values(look_up: Lookup, column: str) -> frozenset[Value]:
     """The values of a column of a public table; none if they are many."""
     return frozenset(value for _, value in look_up((), column) or ())
 
@@ -369,7 +369,7 @@ def owns(expression: Expression, schema: TableSchema) -> bool:
     return isinstance(expression, Column) and expression.name in schema.ids
 
 
-def derived(column: Output, schema: TableSchema) -> ColumnSchema:
+def derive_column(column: Output, schema: TableSchema) -> ColumnSchema:
     """Returns the schema of a computed column; what is only renamed keeps its public keys."""
     expression = column.expression
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
@@ -396,13 +396,13 @@ def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]
     return replace(inner, columns=columns, unit=unit, owners=frozenset(owners))
 
 
-def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
+def _describe_fold(fold: Fold, inner: TableSchema) -> ColumnSchema:
     """A unit counts with at most as many rows as its limits allow; one of its values is what that is in any row.
 
     But it says no longer what it has in common with other tables: of several links it is one.
     """
     if fold.argument is not None and fold.kind in _ONE_OF_ITS_VALUES:
-        made = derived(Output(fold.name, fold.argument), inner)
+        made = derive_column(Output(fold.name, fold.argument), inner)
         return replace(made, link="", present=made.present and fold.by is None)
     counts = fold.kind.startswith("count")
     return ColumnSchema(name=fold.name, type=fold.type, bounds=_total(fold, inner), limited=True, present=counts)
@@ -411,7 +411,7 @@ def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
 _ONE_OF_ITS_VALUES = ("min", "max", "arg_min", "arg_max", "first", "last")
 
 
-def _windowed(window: Window, inner: TableSchema) -> ColumnSchema:
+def _describe_window(window: Window, inner: TableSchema) -> ColumnSchema:
     """Places are counted up to the same limit; values of other rows keep to the bounds of their own."""
     limited = window.kind not in ("lag", "lead", "first", "last", "min", "max", "mean")
     counts = window.kind in ("row_number", "rank", "dense_rank", "count", "count_values")

@@ -64,7 +64,7 @@ def where_true(condition: Expression, columns: Spans) -> Spans:
         return where_true(condition.arguments[1], where_true(condition.arguments[0], columns))
     if condition.function == "not":
         return where_not_true(condition.arguments[0], columns)
-    return _compared(condition.function, condition, columns)
+    return _narrow_by_comparison(condition.function, condition, columns)
 
 
 def where_not_true(condition: Expression, columns: Spans) -> Spans:
@@ -78,10 +78,10 @@ def where_not_true(condition: Expression, columns: Spans) -> Spans:
     if condition.function == "or":
         return where_not_true(condition.arguments[1], where_not_true(condition.arguments[0], columns))
     opposite = _OPPOSITE.get(condition.function)
-    return columns if opposite is None else _compared(opposite, condition, columns)
+    return columns if opposite is None else _narrow_by_comparison(opposite, condition, columns)
 
 
-def _compared(comparison: str, condition: Call, columns: Spans) -> Spans:
+def _narrow_by_comparison(comparison: str, condition: Call, columns: Spans) -> Spans:
     """Spans where a comparison of one column with one number holds."""
     if condition.function not in (*_MIRRORED, "not_equal"):
         return columns
@@ -140,7 +140,9 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
     if expression.type not in _MEASURED:
         return None
     read = {column.name for column in named(expression)} & schema.columns.keys()  # of a wide table, few
-    found = _spanned(expression, frozenset((name, _declared(schema.columns[name].bounds)) for name in read), floored)
+    found = _bound_expression(
+        expression, frozenset((name, _declared_span(schema.columns[name].bounds)) for name in read), floored
+    )
     if found.is_empty:
         return Bounds(Fraction(0), Fraction(1))
     if not found.is_bounded:
@@ -152,11 +154,11 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
 
 
 @lru_cache(maxsize=256)  # a question is planned several times, and a profile asks the same of many tables
-def _spanned(expression: Expression, columns: frozenset[tuple[str, Span]], floored: bool) -> Span:
+def _bound_expression(expression: Expression, columns: frozenset[tuple[str, Span]], floored: bool) -> Span:
     """The interval of an expression; with floors under its logarithms if it has none else."""
     if not floored:
         return span(expression, dict(columns))
-    found = _spanned(expression, columns, False)
+    found = _bound_expression(expression, columns, False)
     return found if found.is_bounded else span(floors(expression, dict(columns)), dict(columns))
 
 
@@ -177,7 +179,7 @@ def floors(expression: Expression, columns: Spans) -> Expression:
     return Call(expression.function, parts, expression.type)
 
 
-def _declared(declared: Bounds | None) -> Span:
+def _declared_span(declared: Bounds | None) -> Span:
     return EVERYTHING if declared is None else Span(declared.low, declared.high)
 
 
@@ -232,11 +234,11 @@ def _(expression: Call, columns: Spans) -> Span:
     shaped = _SHAPED.get(expression.function)
     found = shaped(expression, columns) if shaped is not None else None
     if found is None:
-        return applied(expression, [span(argument, columns) for argument in expression.arguments])
+        return bound_call(expression, [span(argument, columns) for argument in expression.arguments])
     return _AS[expression.type](found)
 
 
-def applied(expression: Call, spans: Sequence[Span]) -> Span:
+def bound_call(expression: Call, spans: Sequence[Span]) -> Span:
     """Computes an interval that holds every value of a function, given one for each of its arguments."""
     rule = FUNCTIONS[expression.function].bounds
     if rule is None or expression.type not in _MEASURED:
@@ -265,20 +267,20 @@ _AS: dict[Type, Callable[[Span], Span]] = {
 _MEASURED = frozenset(_AS)
 
 
-def _chosen(expression: Call, columns: Spans) -> Span:
+def _bound_branches(expression: Call, columns: Spans) -> Span:
     """A branch is computed only from rows that come to it."""
     condition, yes, no = expression.arguments
     return hull([span(yes, where_true(condition, columns)), span(no, where_not_true(condition, columns))])
 
 
-def _multiplied(expression: Call, columns: Spans) -> Span | None:
+def _bound_product(expression: Call, columns: Spans) -> Span | None:
     """A square is not negative."""
     one, other = expression.arguments
     size = abs(span(one, columns))
     return size * size if one == other else None
 
 
-def _divided(expression: Call, columns: Spans) -> Span | None:
+def _bound_quotient(expression: Call, columns: Spans) -> Span | None:
     """By a whole number of a row: one that is not zero is 1 at least, or -1 at most.
 
     A released count that may be zero leaves a ratio open: see `finish`.
@@ -305,7 +307,7 @@ def _long(expression: Call, columns: Spans) -> Span | None:
 
 
 def _logarithm(expression: Call, columns: Spans) -> Span | None:
-    """Of a whole number of a row: one that is positive is 1 at least. A released count may be zero (`_divided`)."""
+    """Bounds a positive whole number of a row from below by 1; a released count may be zero (`_bound_quotient`)."""
     (value,) = expression.arguments
     if any(column.name.startswith("#") for column in named(value)) or not is_whole(value):
         return None
@@ -316,9 +318,9 @@ def _logarithm(expression: Call, columns: Spans) -> Span | None:
 _LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
 
 _SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
-    "if": _chosen,
-    "multiply": _multiplied,
-    "divide": _divided,
+    "if": _bound_branches,
+    "multiply": _bound_product,
+    "divide": _bound_quotient,
     "length": _long,
     **dict.fromkeys(LOGARITHMS - {"log"}, _logarithm),
 }

@@ -15,7 +15,7 @@ from functools import lru_cache, reduce, singledispatch
 from itertools import product
 
 from discreet.dataclass import dataclass
-from discreet.plan.analysis.value_bounds import applied, span
+from discreet.plan.analysis.value_bounds import bound_call, span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.functions.date_functions import day_number
@@ -62,7 +62,7 @@ class ValueSet:
         """Returns all numbers, days or moments from one to another; whole numbers and days each by itself, if few."""
         ends = _exactly(low), _exactly(high)
         if _is_counted(low) and ends[1].high - ends[0].low < MOST_TRIED:
-            return cls.of(_counted(low, int(ends[0].low), int(ends[1].high)))
+            return cls.of(_list_range(low, int(ends[0].low), int(ends[1].high)))
         return cls(None, Span(ends[0].low, ends[1].high, nullable=False), nullable=False)
 
     @classmethod
@@ -95,7 +95,7 @@ def _is_counted(value: Value) -> bool:
     return isinstance(value, int) or (isinstance(value, dt.date) and not isinstance(value, dt.datetime))
 
 
-def _counted(like: Value, first: int, last: int) -> Iterable[Value]:
+def _list_range(like: Value, first: int, last: int) -> Iterable[Value]:
     numbers = range(first, last + 1)
     return map(dt.date.fromordinal, numbers) if isinstance(like, dt.date) else numbers
 
@@ -148,9 +148,9 @@ def _(expression: Column, columns: Sets) -> ValueSet:
 @possible.register
 def _(expression: Call, columns: Sets) -> ValueSet:
     if expression.function == "if":
-        return _chosen(expression, columns)
+        return _unite_branches(expression, columns)
     parts = [possible(part, columns) for part in expression.arguments]
-    tried = _tried(expression, parts)
+    tried = _try_combinations(expression, parts)
     if tried is not None:
         return tried
     shaped = _SHAPED.get(expression.function)
@@ -164,19 +164,21 @@ def _(expression: Call, columns: Sets) -> ValueSet:
 
 def _around(expression: Call, parts: Sequence[ValueSet], columns: Sets) -> Span:
     """By the arguments alone, which tells whether they may be NULL, and by the shape of the whole: both hold."""
-    one = applied(expression, [replace(part.span, nullable=part.nullable) for part in parts])
+    one = bound_call(expression, [replace(part.span, nullable=part.nullable) for part in parts])
     other = span(expression, {name: known.span for name, known in columns.items()})
     return Span(max(one.low, other.low), min(one.high, other.high), one.nullable)
 
 
-def _tried(expression: Call, parts: Sequence[ValueSet]) -> ValueSet | None:
+def _try_combinations(expression: Call, parts: Sequence[ValueSet]) -> ValueSet | None:
     """The values for all combinations of few values of the arguments, whether or not a row has them together."""
     kinds = tuple(part.type for part in expression.arguments)
-    return _computed(expression.function, kinds, expression.type, tuple(parts))
+    return _compute_combinations(expression.function, kinds, expression.type, tuple(parts))
 
 
 @lru_cache(maxsize=4096)  # the branches of a CASE, such as the bands of a histogram, ask for the same again and again
-def _computed(function: str, kinds: tuple[Type, ...], result: Type, parts: tuple[ValueSet, ...]) -> ValueSet | None:
+def _compute_combinations(
+    function: str, kinds: tuple[Type, ...], result: Type, parts: tuple[ValueSet, ...]
+) -> ValueSet | None:
     lists = [values for part in parts if (values := part.values) is not None]
     if len(lists) < len(parts) or math.prod(map(len, lists)) > MOST_TRIED:
         return None
@@ -189,7 +191,7 @@ def _computed(function: str, kinds: tuple[Type, ...], result: Type, parts: tuple
 # ------------------------------------------------------------------------------------------------------- by their shape
 
 
-def _chosen(expression: Call, columns: Sets) -> ValueSet:
+def _unite_branches(expression: Call, columns: Sets) -> ValueSet:
     """The branches that are come to."""
     condition, yes, no = expression.arguments
     truth = possible(condition, columns)
@@ -209,7 +211,7 @@ def _is_null(_: str, parts: Sequence[ValueSet]) -> ValueSet:
     return ValueSet.of([*([True] if x.nullable else []), *([False] if x.few is None or x.few else [])])
 
 
-def _compared(function: str, parts: Sequence[ValueSet]) -> ValueSet:
+def _compare_sets(function: str, parts: Sequence[ValueSet]) -> ValueSet:
     """A comparison of numbers or days by where they lie; of texts, by what they never are."""
     one, other = parts
     a, b = one.span, other.span
@@ -241,7 +243,7 @@ _COMPARISONS: Mapping[str, tuple[Test, Test]] = {
 """For each comparison whether it may be TRUE, and whether it may be FALSE."""
 
 
-def _listed(_: str, parts: Sequence[ValueSet]) -> ValueSet:
+def _test_membership(_: str, parts: Sequence[ValueSet]) -> ValueSet:
     x, *members = parts
     found = any(x.holds(value) for member in members for value in member.few or ())
     return ValueSet.of([False, *([True] if found else []), *([None] if x.nullable else [])])
@@ -250,8 +252,8 @@ def _listed(_: str, parts: Sequence[ValueSet]) -> ValueSet:
 _SHAPED: Mapping[str, Callable[[str, Sequence[ValueSet]], ValueSet]] = {
     "coalesce": _first_present,
     "is_null": _is_null,
-    "in": _listed,
-    **dict.fromkeys(_COMPARISONS, _compared),
+    "in": _test_membership,
+    **dict.fromkeys(_COMPARISONS, _compare_sets),
 }
 
 # --------------------------------------------------------------------------------------------------- whether it is NULL

@@ -45,7 +45,7 @@ def call(function: str, *arguments: Expression) -> Expression:
     """
     if function in _COMPARISONS and any(argument is NULL for argument in arguments):
         raise Mismatch("Nothing equals NULL, not even NULL.", "Write IS NULL or IS NOT NULL: {present}.")
-    given = _placed(function, arguments)
+    given = _convert_arguments(function, arguments)
     signature = FUNCTIONS[function].result([argument.type for argument in given])
     if signature is None:
         raise _misfit(function, given)
@@ -54,16 +54,16 @@ def call(function: str, *arguments: Expression) -> Expression:
     return Call(function, converted, signature.result)
 
 
-def _placed(function: str, arguments: Sequence[Expression]) -> list[Expression]:
+def _convert_arguments(function: str, arguments: Sequence[Expression]) -> list[Expression]:
     """Arguments with literals in the types of their places."""
     if function == "if":
         return [*_first_kind(function, arguments[:1]), *alike(arguments[1:])]
     if function in _COMPARISONS or function == "in":
-        arguments = _unquoted(arguments)
+        arguments = _unquote_numbers(arguments)
     return alike(arguments) if FUNCTIONS[function].alike else _first_kind(function, arguments)
 
 
-def _unquoted(arguments: Sequence[Expression]) -> Sequence[Expression]:
+def _unquote_numbers(arguments: Sequence[Expression]) -> Sequence[Expression]:
     """Arguments in which texts that are written beside numbers are the numbers they spell."""
     numbers = {argument.type for argument in arguments if argument.type.is_number}
     others = [argument for argument in arguments if not argument.type.is_number]
@@ -71,10 +71,10 @@ def _unquoted(arguments: Sequence[Expression]) -> Sequence[Expression]:
     if not numbers or not others or not texts:
         return arguments
     kind = Type.FLOAT if Type.FLOAT in numbers else Type.INT
-    return [argument if argument.type.is_number else _spelt(kind, argument) for argument in arguments]
+    return [argument if argument.type.is_number else _parse_number(kind, argument) for argument in arguments]
 
 
-def _spelt(kind: Type, literal: Expression) -> Literal:
+def _parse_number(kind: Type, literal: Expression) -> Literal:
     """The number that a text spells, exactly as if it stood there without quotes."""
     text = str(literal.value) if isinstance(literal, Literal) else ""
     value = evaluate(Call(f"to_{kind.value}", (Literal(text, Type.TEXT),), kind), {})
@@ -102,7 +102,7 @@ def alike(arguments: Sequence[Expression]) -> list[Expression]:
         raise Mismatch("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.")
     for kind in (Type.TIMESTAMP, Type.DATE):
         if kind in kinds:
-            return [_dated(kind, argument) for argument in arguments]
+            return [_convert_date(kind, argument) for argument in arguments]
     kind = Type.FLOAT if kinds == {Type.INT, Type.FLOAT} else min(kinds, key=list(Type).index)
     return [_as(kind, argument) for argument in arguments]
 
@@ -117,7 +117,7 @@ def _as(kind: Type, argument: Expression) -> Expression:
     return Call("to_float", (argument,), Type.FLOAT)
 
 
-def _dated(kind: Type, argument: Expression) -> Expression:
+def _convert_date(kind: Type, argument: Expression) -> Expression:
     if argument is NULL:
         return Literal(None, kind)
     if kind is Type.TIMESTAMP and argument.type is Type.DATE and not any(columns(argument)):
@@ -125,16 +125,16 @@ def _dated(kind: Type, argument: Expression) -> Expression:
     if not isinstance(argument, Literal) or argument.type is kind:
         return argument
     if isinstance(argument.value, str):
-        return dated(kind, argument.value)
+        return parse_date(kind, argument.value)
     if argument.type is Type.DATE and isinstance(argument.value, dt.date):
         return Literal(dt.datetime.combine(argument.value, dt.time()), Type.TIMESTAMP)
     return Literal(None, kind) if argument.value is None and argument.type is Type.DATE else replace(argument)
 
 
-def dated(kind: Type, text: str) -> Literal:
+def parse_date(kind: Type, text: str) -> Literal:
     """Reads a text as a DATE or TIMESTAMP literal.
 
-    >>> dated(Type.DATE, "2026-01-31").value
+    >>> parse_date(Type.DATE, "2026-01-31").value
     datetime.date(2026, 1, 31)
     """
     if kind is Type.TIMESTAMP and _DATE.fullmatch(text):
@@ -161,4 +161,4 @@ def _misfit(function: str, given: Sequence[Expression]) -> Mismatch:
     like = "{since}" if any(argument.type.is_time for argument in given) else "{filtered}"
     record = FUNCTIONS[function]
     advice = record.advice or f"Convert one side with CAST, or compare like with like: {like}."
-    return Mismatch(f"{record.shown} does not take {kinds}.", advice)
+    return Mismatch(f"{record.display_name} does not take {kinds}.", advice)

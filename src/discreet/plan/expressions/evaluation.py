@@ -30,7 +30,7 @@ def evaluate(expression: Expression, values: Values) -> Any:
     True
     """
     if isinstance(expression, Call):
-        return _called(expression, values)
+        return _evaluate_call(expression, values)
     if isinstance(expression, Literal):
         return expression.value
     if isinstance(expression, Column):
@@ -38,9 +38,9 @@ def evaluate(expression: Expression, values: Values) -> Any:
     raise InternalError(f"A {type(expression).__name__} has no value.")
 
 
-def _called(expression: Call, values: Values) -> Any:
+def _evaluate_call(expression: Call, values: Values) -> Any:
     function, parts = expression.function, expression.arguments
-    kinds, as_given = _wanted(function, tuple([part.type for part in parts]), expression.type)
+    kinds, as_given = _find_argument_types(function, tuple([part.type for part in parts]), expression.type)
     if function == "if":  # every expression is total: the other branch has a value that nobody needs
         place = 1 if evaluate(parts[0], values) is True else 2
         return _argument(evaluate(parts[place], values), kinds[place])
@@ -56,15 +56,15 @@ def _called(expression: Call, values: Values) -> Any:
 
 
 @cache
-def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[tuple[Type, ...], bool]:
+def _find_argument_types(function: str, given: tuple[Type, ...], result: Type) -> tuple[tuple[Type, ...], bool]:
     """The types that the function takes these arguments as, and whether none of them is a double."""
     fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
     signature = next((signature for signature in fitting if signature.result is result), None)
-    kinds = given if signature is None else taken(signature, len(given))
+    kinds = given if signature is None else repeat_last_type(signature, len(given))
     return kinds, Type.FLOAT not in kinds
 
 
-def taken(signature: Signature, count: int) -> tuple[Type, ...]:
+def repeat_last_type(signature: Signature, count: int) -> tuple[Type, ...]:
     """Returns the types of so many arguments of a signature, the last one repeated."""
     return signature.arguments + signature.arguments[-1:] * (count - len(signature.arguments))
 

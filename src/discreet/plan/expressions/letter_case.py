@@ -51,17 +51,20 @@ _ONLY_DOWN = "130>69 1C5>1C6 1C8>1C9 1CB>1CC 1F2>1F3 3F4>3B8 2126>3C9 212A>6B 21
 _RUN = re.compile(r"([0-9A-F]+)(?:([-=])([0-9A-F]+))?>([0-9A-F]+)")
 
 
-def _mapped(table: str) -> Iterator[tuple[int, int]]:
+def _parse_case_pairs(table: str) -> Iterator[tuple[int, int]]:
     for first, steps, last, onto in _RUN.findall(table):
         start = int(first, 16)
         for place in range(start, int(last or first, 16) + 1, 2 if steps == "=" else 1):
             yield place, int(onto, 16) + place - start
 
 
-UPPER: Mapping[int, int] = {**dict(_mapped(_PAIRS)), **dict(_mapped(_ONLY_UP))}
+UPPER: Mapping[int, int] = {**dict(_parse_case_pairs(_PAIRS)), **dict(_parse_case_pairs(_ONLY_UP))}
 """For every code point that has one, that of its capital."""
 
-LOWER: Mapping[int, int] = {**{large: small for small, large in _mapped(_PAIRS)}, **dict(_mapped(_ONLY_DOWN))}
+LOWER: Mapping[int, int] = {
+    **{large: small for small, large in _parse_case_pairs(_PAIRS)},
+    **dict(_parse_case_pairs(_ONLY_DOWN)),
+}
 """For every code point that has one, that of its small letter."""
 
 

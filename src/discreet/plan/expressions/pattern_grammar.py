@@ -26,11 +26,11 @@ from discreet.plan.expressions.patterns import (
     Place,
     Ranges,
     Repetition,
-    folded,
+    fold_case,
     is_word,
     nullable,
     size,
-    united,
+    unite_ranges,
     without,
 )
 
@@ -185,10 +185,10 @@ class _Reader:
             return _ATOMS[sign](self)
         if sign in "*+?{":
             self._refuse(f"{sign} repeats nothing.", f"Write \\{sign} for the sign itself.", self.at - 1)
-        return Characters(self._cased(((ord(sign), ord(sign)),)))
+        return Characters(self._fold_case(((ord(sign), ord(sign)),)))
 
-    def _cased(self, ranges: Ranges) -> Ranges:
-        return folded(ranges) if self.fold else ranges
+    def _fold_case(self, ranges: Ranges) -> Ranges:
+        return fold_case(ranges) if self.fold else ranges
 
     def _bracket(self) -> Node:
         begin = self.at - 1
@@ -210,9 +210,9 @@ class _Reader:
         if sign in _PLACES:
             self.at += 1
             return Anchor(_PLACES[sign])
-        return Characters(self._ranges(self._escaped()))
+        return Characters(self._ranges(self._read_escape()))
 
-    def _escaped(self) -> Ranges | int:
+    def _read_escape(self) -> Ranges | int:
         """What a sign after a backslash stands for: a set, or a code point."""
         begin, sign = self.at - 1, self.text[self.at : self.at + 1]
         code = _CODE.match(self.text, self.at)
@@ -221,7 +221,7 @@ class _Reader:
             return int(code[1] or code[2], 16)
         self.at += 1
         if sign.lower() in _SETS:
-            known = self._cased(_SETS[sign.lower()])
+            known = self._fold_case(_SETS[sign.lower()])
             return known if sign.islower() else without(known)
         if sign in _SIGNS:
             return _SIGNS[sign]
@@ -231,7 +231,7 @@ class _Reader:
         return ord(sign)
 
     def _ranges(self, found: Ranges | int) -> Ranges:
-        return found if isinstance(found, tuple) else self._cased(((found, found),))
+        return found if isinstance(found, tuple) else self._fold_case(((found, found),))
 
     # ---------------------------------------------------------------------------------------------------------- sets
 
@@ -240,7 +240,7 @@ class _Reader:
         found = [*self._member(begin)]  # a bracket that comes first is a sign like others
         while not self._next("]"):
             found += self._member(begin)
-        ranges = without(united(found)) if negated else united(found)
+        ranges = without(unite_ranges(found)) if negated else unite_ranges(found)
         if not ranges:
             self._refuse("The set holds no character.", "Leave it out.", begin)
         return Characters(ranges)
@@ -248,7 +248,7 @@ class _Reader:
     def _member(self, begin: int) -> Ranges:
         """A sign, a range of signs, or a named set."""
         if self.text[self.at : self.at + 2] in ("[:", "[.", "[="):
-            return self._named()
+            return self._read_named_set()
         low = self._end(begin)
         if not self.text.startswith("-", self.at) or self.text.startswith("-]", self.at):
             return self._ranges(low)
@@ -256,21 +256,21 @@ class _Reader:
         high = self._end(begin)
         if not isinstance(low, int) or not isinstance(high, int) or low > high:
             self._refuse("A range goes from one sign to a later one.", r"Write \- for the sign itself.", begin)
-        return self._cased(((low, high),))
+        return self._fold_case(((low, high),))
 
     def _end(self, begin: int) -> Ranges | int:
         if self.at >= len(self.text):
             self._refuse("A set is opened and never closed.", r"Close it with ], or write \[ for the sign.", begin)
         sign = self.text[self.at]
         self.at += 1
-        return self._escaped() if sign == "\\" else ord(sign)
+        return self._read_escape() if sign == "\\" else ord(sign)
 
-    def _named(self) -> Ranges:
+    def _read_named_set(self) -> Ranges:
         found = _NAME.match(self.text, self.at)
         if found is None or found[2] not in _NAMED:
             self._refuse("The name of a set is not in the list.", f"Use one of {', '.join(_NAMED)}.", self.at)
         self.at = found.end()
-        known = self._cased(_NAMED[found[2]])
+        known = self._fold_case(_NAMED[found[2]])
         return without(known) if found[1] else known
 
 
@@ -300,13 +300,13 @@ _WILD = {"%": f"{_ANY}*", "_": _ANY}
 _SIGN_OR_SET = re.compile(r"\[\^?\]?[^\]]*\]|.", re.DOTALL)
 
 
-def unescaped(text: str, escape: str) -> list[tuple[str, bool]]:
+def unescape_pattern(text: str, escape: str) -> list[tuple[str, bool]]:
     """Takes a pattern of LIKE apart: its signs, and whether each means itself, because another stands before it.
 
     Raises:
         PatternError: if that stands before anything else than %, _ or itself.
 
-    >>> unescaped("a!%%", "!")
+    >>> unescape_pattern("a!%%", "!")
     [('a', False), ('%', True), ('%', False)]
     """
     found, place = [], 0
@@ -328,7 +328,7 @@ def from_like(text: str, escape: str, *, fold: bool = False) -> Node:
     Raises:
         PatternError: if that stands before anything else than %, _ or itself.
     """
-    signs = (sign if is_itself else _WILD.get(sign, sign) for sign, is_itself in unescaped(text, escape))
+    signs = (sign if is_itself else _WILD.get(sign, sign) for sign, is_itself in unescape_pattern(text, escape))
     return parse(_whole(_itself(sign) if len(sign) == 1 else sign for sign in signs), fold=fold)
 
 

@@ -1,10 +1,10 @@
 r"""Regular expressions: a small grammar with one meaning, which every engine and the matcher beside this understand.
 
 A pattern is made of characters and sets of them, sequences, choices, repetitions, groups and anchors. There is no
-looking around and no reference back, so that a text is matched in time proportional to its length. `written` is its
-normal form, without any of the abbreviations in which languages differ: sets are ranges of code points, \A and \z are
-the ends of the text, and \b is an edge of a word of ASCII letters, digits and underscores. A question's canonical text
-holds the normal form, and engines are given it.
+looking around and no reference back, so that a text is matched in time proportional to its length. `write_pattern` is
+its normal form, without any of the abbreviations in which languages differ: sets are ranges of code points, \A and \z
+are the ends of the text, and \b is an edge of a word of ASCII letters, digits and underscores. A question's canonical
+text holds the normal form, and engines are given it.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ class Anchor(Node):
 # ----------------------------------------------------------------------------------------------------------------- sets
 
 
-def united(ranges: Iterable[Range]) -> Ranges:
+def unite_ranges(ranges: Iterable[Range]) -> Ranges:
     """Returns ranges in order, those that touch made one.
 
-    >>> united([(5, 9), (1, 3), (4, 4)])
+    >>> unite_ranges([(5, 9), (1, 3), (4, 4)])
     ((1, 9),)
     """
     found: list[Range] = []
@@ -107,26 +107,26 @@ def without(ranges: Ranges) -> Ranges:
     return tuple((one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 <= other[0] - 1)
 
 
-def folded(ranges: Ranges) -> Ranges:
+def fold_case(ranges: Ranges) -> Ranges:
     """Returns the ranges and, for each letter in them, what it becomes in upper and then in lower case."""
     cased = (point for point in UPPER.keys() | LOWER.keys() if any(first <= point <= last for first, last in ranges))
-    return united([*ranges, *((point, point) for point in (ord(lower_case(upper_case(chr(p)))) for p in cased))])
+    return unite_ranges([*ranges, *((point, point) for point in (ord(lower_case(upper_case(chr(p)))) for p in cased))])
 
 
 # --------------------------------------------------------------------------------------------------------- normal form
 
 
 @singledispatch
-def written(node: Node) -> str:
+def write_pattern(node: Node) -> str:
     r"""Writes a pattern in its normal form.
 
-    >>> written(Repetition(Characters(((0x2D, 0x2D), (0x61, 0x7A))), 1, None))
+    >>> write_pattern(Repetition(Characters(((0x2D, 0x2D), (0x61, 0x7A))), 1, None))
     '[\\x{2d}a-z]+'
     """
     raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
 
 
-@written.register
+@write_pattern.register
 def _(node: Characters) -> str:
     if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
         return _point(node.ranges[0][0])
@@ -141,19 +141,21 @@ def _point(point: int) -> str:
     return chr(point) if point < 0x80 and chr(point).isalnum() else f"\\x{{{point:x}}}"
 
 
-@written.register
+@write_pattern.register
 def _(node: Concatenation) -> str:
-    return "".join(f"(?:{written(part)})" if isinstance(part, Alternation) else written(part) for part in node.parts)
+    return "".join(
+        f"(?:{write_pattern(part)})" if isinstance(part, Alternation) else write_pattern(part) for part in node.parts
+    )
 
 
-@written.register
+@write_pattern.register
 def _(node: Alternation) -> str:
-    return "|".join(written(part) for part in node.parts)
+    return "|".join(write_pattern(part) for part in node.parts)
 
 
-@written.register
+@write_pattern.register
 def _(node: Repetition) -> str:
-    inner = written(node.part)
+    inner = write_pattern(node.part)
     part = inner if isinstance(node.part, Characters | Group) else f"(?:{inner})"
     return part + _count(node.least, node.most) + ("?" if node.lazy else "")
 
@@ -167,12 +169,12 @@ def _count(least: int, most: int | None) -> str:
     return f"{{{least},{'' if most is None else most}}}"
 
 
-@written.register
+@write_pattern.register
 def _(node: Group) -> str:
-    return f"({written(node.part)})"
+    return f"({write_pattern(node.part)})"
 
 
-@written.register
+@write_pattern.register
 def _(node: Anchor) -> str:
     return {"start": r"\A", "end": r"\z", "edge": r"\b"}[node.kind]
 
@@ -205,7 +207,7 @@ def size(node: Node) -> int:
 def is_word(node: Node, *, last: bool) -> bool:
     """Tells whether a pattern surely begins, or ends, with a letter, digit or underscore of ASCII."""
     if isinstance(node, Characters):
-        return united([*node.ranges, *WORDS]) == WORDS
+        return unite_ranges([*node.ranges, *WORDS]) == WORDS
     if isinstance(node, Concatenation):
         return bool(node.parts) and is_word(node.parts[-1 if last else 0], last=last)
     if isinstance(node, Alternation):
@@ -215,32 +217,32 @@ def is_word(node: Node, *, last: bool) -> bool:
     return isinstance(node, Group) and is_word(node.part, last=last)
 
 
-def grouped(node: Node, number: int) -> Node:
+def keep_one_group(node: Node, number: int) -> Node:
     """Returns a pattern with one group: that of the number, counted by opening brackets, or with 0 the whole of it."""
-    return _regrouped(node, number, [0]) if number else Group(ungrouped(node))
+    return _remove_other_groups(node, number, [0]) if number else Group(remove_groups(node))
 
 
 def groups(node: Node) -> int:
     """Counts the groups of a pattern."""
     counter = [0]
-    _regrouped(node, 0, counter)
+    _remove_other_groups(node, 0, counter)
     return counter[0]
 
 
-def ungrouped(node: Node) -> Node:
+def remove_groups(node: Node) -> Node:
     """Returns a pattern without its groups: whether it is found does not depend on them."""
-    return _regrouped(node, 0, [0])
+    return _remove_other_groups(node, 0, [0])
 
 
-def _regrouped(node: Node, number: int, seen: list[int]) -> Node:
+def _remove_other_groups(node: Node, number: int, seen: list[int]) -> Node:
     """The pattern without groups but one; the groups that have been opened are counted in `seen`."""
     if isinstance(node, Group):
         seen[0] += 1
         own = seen[0]
-        part = _regrouped(node.part, number, seen)
+        part = _remove_other_groups(node.part, number, seen)
         return Group(part) if own == number else part
     if isinstance(node, Repetition):
-        return Repetition(_regrouped(node.part, number, seen), node.least, node.most, node.lazy)
+        return Repetition(_remove_other_groups(node.part, number, seen), node.least, node.most, node.lazy)
     if isinstance(node, Concatenation | Alternation):
-        return type(node)(tuple(_regrouped(part, number, seen) for part in node.parts))
+        return type(node)(tuple(_remove_other_groups(part, number, seen) for part in node.parts))
     return node

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact.integer_columns import Column, column_of, objects, scattered
+from discreet.exact.integer_columns import Column, column_of, objects, scatter_column
 from discreet.plan.model.identity import MANY, Same
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Groups
@@ -86,7 +86,7 @@ class GroupColumns:
             return [()] * self.length
         return list(zip(*(objects(column).tolist() for column in self.statistics), strict=True))
 
-    def taken(self, places: Places) -> GroupColumns:
+    def take_places(self, places: Places) -> GroupColumns:
         """Returns the groups at these places."""
         keys = tuple(column[places] for column in self.keys)
         cells = None if self.cells is None else [self.cells[place] for place in places.tolist()]
@@ -130,7 +130,7 @@ class PublicKeys:
     """Keys that are known to everybody, in their order, and where groups stand among them.
 
     >>> public = PublicKeys((("A",), ("B",)))
-    >>> public.aligned(GroupColumns.of({("B",): (3,), ("C",): (1,)}, [Type.TEXT], 1)).groups
+    >>> public.align_groups(GroupColumns.of({("B",): (3,), ("C",): (1,)}, [Type.TEXT], 1)).groups
     {('A',): (0,), ('B',): (3,)}
     """
 
@@ -141,12 +141,12 @@ class PublicKeys:
         found = (alone,) if alone else zip(*self.keys, strict=True)
         self.columns = (self._whole,) if self._whole is not None else tuple(map(_objects, found))
 
-    def aligned(self, groups: GroupColumns) -> GroupColumns:
+    def align_groups(self, groups: GroupColumns) -> GroupColumns:
         """Returns a group for each of these keys: zeros where there is none, and no group of another key."""
         places, length = self._places(groups), len(self.keys)
         known = places >= 0
-        found = groups if bool(known.all()) else groups.taken(np.flatnonzero(known))
-        columns = (scattered(column, places[known], length) for column in found.statistics)
+        found = groups if bool(known.all()) else groups.take_places(np.flatnonzero(known))
+        columns = (scatter_column(column, places[known], length) for column in found.statistics)
         if self._first is not None:
             columns = (column[self._first] for column in columns)
         return GroupColumns(length, self.columns, tuple(columns))
@@ -177,7 +177,7 @@ class PublicKeys:
 
     def _places_of_numbers(self, keys: KeyColumn) -> Places:
         """By a table where keys lie close together, else by search."""
-        order, whole = self._sorted
+        order, whole = self._sorted_numbers
         if self._table is not None:
             inside = (keys >= whole[0]) & (keys <= whole[-1])
             return np.where(inside, self._table[np.where(inside, keys, whole[0]) - whole[0]], -1)
@@ -185,7 +185,7 @@ class PublicKeys:
         return np.where(whole[near] == keys, order[near], -1)
 
     @cached_property
-    def _sorted(self) -> tuple[Places, NDArray[np.int64]]:
+    def _sorted_numbers(self) -> tuple[Places, NDArray[np.int64]]:
         """Whole numbers in ascending order, and where each stands; of those that are equal the first one first."""
         whole = np.zeros(0, dtype=np.int64) if self._whole is None else self._whole
         order = np.argsort(whole, kind="stable")
@@ -193,7 +193,7 @@ class PublicKeys:
 
     @cached_property
     def _table(self) -> Places | None:
-        order, whole = self._sorted
+        order, whole = self._sorted_numbers
         span = int(whole[-1]) - int(whole[0]) + 1
         if span > _SPREAD * len(whole):
             return None
@@ -210,7 +210,7 @@ class PublicKeys:
     @cached_property
     def _first(self) -> Places | None:
         """The first place of each key, if some key is listed twice."""
-        if self._whole is not None and bool(np.all(np.diff(self._sorted[1]) > 0)):
+        if self._whole is not None and bool(np.all(np.diff(self._sorted_numbers[1]) > 0)):
             return None
         if len(self._by_key) == len(self.keys):
             return None
@@ -245,7 +245,7 @@ class KeyRows:
         made.columns = list(columns)
         return made
 
-    def extended(self, key: Key) -> KeyRows:
+    def with_key(self, key: Key) -> KeyRows:
         """Returns the keys and one more."""
         columns = [[*column, value] for column, value in zip(self.columns, key, strict=True)]
         return KeyRows.of_columns(columns, self.length + 1)

@@ -147,7 +147,7 @@ class Reading:
     spread: Spread | None = None
 
     @property
-    def unsalted(self) -> Reading:
+    def without_salt(self) -> Reading:
         """Returns the same without the secret by which rows are kept."""
         return self if self.bounding is None else replace(self, bounding=replace(self.bounding, salt=""))
 

@@ -279,9 +279,9 @@ def cuts(relation: Relation) -> Iterator[Cut]:
         yield from cuts(child)
 
 
-def salted(relation: Relation, salt: str) -> Relation:
+def salt_cuts(relation: Relation, salt: str) -> Relation:
     """Returns a relation whose cuts choose rows by a salt."""
-    made = with_children(relation, [salted(child, salt) for child in children(relation)])
+    made = with_children(relation, [salt_cuts(child, salt) for child in children(relation)])
     return replace(made, salt=salt) if isinstance(made, Cut) else made
 
 
@@ -295,10 +295,10 @@ def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     if isinstance(relation, Union | Matched | Cut):
         return inner[0]
     if isinstance(relation, Join):
-        return _joined(*inner)
+        return _join_columns(*inner)
     if not isinstance(relation, Select | PerUnit | Windowed | Marked):
         raise InternalError(f"A {type(relation).__name__} has no columns.")
-    return _made(relation, inner[0])
+    return _list_columns(relation, inner[0])
 
 
 def _own(relation: Table, declared: Declared) -> dict[str, Type]:
@@ -308,13 +308,13 @@ def _own(relation: Table, declared: Declared) -> dict[str, Type]:
     return {**own, UNIT: Type.TEXT if isinstance(relation.unit, tuple) else own[relation.unit]}
 
 
-def _joined(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
+def _join_columns(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
     """Both sides' columns, and whose rows the left side has."""
     others = {name: kind for side in (left, right) for name, kind in side.items() if name != UNIT}
     return {**others, UNIT: left[UNIT]} if UNIT in left else others
 
 
-def _made(relation: Select | PerUnit | Windowed | Marked, inner: dict[str, Type]) -> dict[str, Type]:
+def _list_columns(relation: Select | PerUnit | Windowed | Marked, inner: dict[str, Type]) -> dict[str, Type]:
     columns: dict[str, Type] = {}
     if isinstance(relation, Select):
         columns = {column.name: column.expression.type for column in relation.columns}

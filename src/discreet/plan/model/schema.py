@@ -184,7 +184,7 @@ class TableSchema:
     unique: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def stored(self) -> dict[str, ColumnSchema]:
+    def stored_columns(self) -> dict[str, ColumnSchema]:
         """The columns that its source has."""
         return {name: column for name, column in self.columns.items() if name != UNIT}
 

@@ -72,10 +72,10 @@ WHITE_SPACE = "".join(chr(point) for first, last in WHITE for point in range(fir
 
 def id_text(id_: str) -> str:
     """Returns a text id as it counts; empty if it is nobody's."""
-    return _composed(id_).strip(WHITE_SPACE)
+    return _compose_text(id_).strip(WHITE_SPACE)
 
 
-def _composed(text: str) -> str:
+def _compose_text(text: str) -> str:
     made = unicodedata.normalize("NFC", text)
     return text if made == text or _has_unassigned(text) else made
 
@@ -89,13 +89,13 @@ def _has_unassigned(text: str) -> bool:
 @cache
 def doubtful_and_unassigned() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Returns patterns that find a code point that may be unassigned, quickly, and one that is."""
-    ranges = list(unassigned())
+    ranges = list(unassigned_ranges())
     doubtful = [*(pair for pair in ranges if pair[1] < _BEYOND[0]), _BEYOND]
     low, all_of_them = ("".join(f"{chr(first)}-{chr(last)}" for first, last in found) for found in (doubtful, ranges))
     return re.compile(f"[{low}]"), re.compile(f"[{all_of_them}]")
 
 
-def unassigned() -> Iterator[Range]:
+def unassigned_ranges() -> Iterator[Range]:
     """Yields the code points that `UNICODE` does not assign, and surrogates, as ranges."""
     ends = accumulate(map(int, _RUNS.split()), initial=0)
     for place, (first, after) in enumerate(pairwise(ends)):

@@ -18,7 +18,7 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
         length: of each of them.
 
     >>> rows = Columns({"ward": ["A", "B"], "n": np.array([3, 5])}, 2)
-    >>> rows[1], rows.taken([1, 0])
+    >>> rows[1], rows.take_places([1, 0])
     ({'ward': 'B', 'n': 5}, [{'ward': 'B', 'n': 5}, {'ward': 'A', 'n': 3}])
     >>> rows == [{"ward": "A", "n": 3}, {"ward": "B", "n": 5}]
     True
@@ -37,9 +37,9 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
             return rows
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, len(rows))
 
-    def taken(self, places: Sequence[int]) -> Columns[T]:
+    def take_places(self, places: Sequence[int]) -> Columns[T]:
         """Returns the rows at some places, in this order."""
-        return Columns({name: _taken(column, places) for name, column in self.columns.items()}, len(places))
+        return Columns({name: _take_places(column, places) for name, column in self.columns.items()}, len(places))
 
     def __len__(self) -> int:
         return self._length
@@ -48,7 +48,9 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
         if not self.columns:
             return iter([{} for _ in range(self._length)])
         names = tuple(self.columns)
-        return (dict(zip(names, row, strict=True)) for row in zip(*map(listed, self.columns.values()), strict=True))
+        return (
+            dict(zip(names, row, strict=True)) for row in zip(*map(list_values, self.columns.values()), strict=True)
+        )
 
     @overload
     def __getitem__(self, index: int) -> dict[str, T]: ...
@@ -71,7 +73,7 @@ class Columns(Sequence[dict[str, T]], Generic[T]):
         return repr(list(self))
 
 
-def listed(column: Sequence[T] | Any) -> Sequence[T]:
+def list_values(column: Sequence[T] | Any) -> Sequence[T]:
     """Returns the values of a column, as Python has them."""
     values: Sequence[T] = column.tolist() if isinstance(column, np.ndarray) else column
     return values
@@ -81,7 +83,7 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _taken(column: Any, places: Sequence[int]) -> Any:
+def _take_places(column: Any, places: Sequence[int]) -> Any:
     if isinstance(column, np.ndarray):
         return column[np.asarray(places, dtype=np.intp)]
-    return column.taken(places) if hasattr(column, "taken") else [column[place] for place in places]
+    return column.take_places(places) if hasattr(column, "take_places") else [column[place] for place in places]

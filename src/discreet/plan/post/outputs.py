@@ -24,7 +24,7 @@ from discreet.plan.expressions.functions.date_functions import DAY, day_number
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Order, Question, Value, columns
 from discreet.plan.model.types import Type
-from discreet.plan.post.columns import Columns, listed
+from discreet.plan.post.columns import Columns, list_values
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class NoisyColumn(Sequence[Noisy]):
     def __init__(self, value: Numbers, low: Numbers, high: Numbers) -> None:
         self.value, self.low, self.high = value + 0, low + 0, high + 0  # -0.0 + 0 is 0.0
 
-    def taken(self, places: Sequence[int]) -> NoisyColumn:
+    def take_places(self, places: Sequence[int]) -> NoisyColumn:
         """Returns the numbers at some places, in this order."""
         chosen = np.asarray(places, dtype=np.intp)
         return NoisyColumn(self.value[chosen], self.low[chosen], self.high[chosen])
@@ -130,9 +130,11 @@ def finish(question: Question, rows: Sequence[Row]) -> Columns[Cell]:
     """
     kept = Columns.of(rows)
     if question.having is not None:
-        kept = kept.taken([place for place, found in enumerate(_evaluated(question.having, kept)) if found is True])
+        kept = kept.take_places(
+            [place for place, found in enumerate(_evaluate_rows(question.having, kept)) if found is True]
+        )
     for order in reversed(question.order):  # sorting keeps the order of equals, so the first order is applied last
-        kept = kept.taken(_sorted(_evaluated(order.expression, kept), order))
+        kept = kept.take_places(_sort_places(_evaluate_rows(order.expression, kept), order))
     end = None if question.limit is None else question.offset + question.limit
     shown = kept[question.offset : end]
     return Columns({output.name: _cells(output.expression, shown) for output in question.outputs}, len(shown))
@@ -145,7 +147,7 @@ def _cells(expression: Expression, rows: Columns[Cell]) -> Sequence[Cell]:
     return [cell(expression, row) for row in rows]
 
 
-def _evaluated(expression: Expression, rows: Columns[Cell]) -> Sequence[Value]:
+def _evaluate_rows(expression: Expression, rows: Columns[Cell]) -> Sequence[Value]:
     """What an expression of released values is in each row."""
     names = sorted({column.name for column in columns(expression)})
     if not rows:
@@ -167,11 +169,13 @@ def cell(expression: Expression, row: Row) -> Cell:
     value: Value = evaluate(expression, values)
     if not has_interval(expression.type, noisy):
         return value
-    known = settled(expression, values, lambda name: isinstance(row[name], Measured))
+    known = resolve_known_parts(expression, values, lambda name: isinstance(row[name], Measured))
     return as_noisy(value, span(known, {name: span_of(part) for name, part in row.items()}), expression.type)
 
 
-def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]) -> Expression:
+def resolve_known_parts(
+    expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]
+) -> Expression:
     """Writes out everything in an expression that no noise decides: known parts, and branches of CASE."""
     if not any(noisy(column.name) for column in columns(expression)):
         return Literal(evaluate(expression, values), expression.type)
@@ -179,10 +183,10 @@ def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable
         return expression
     if expression.function == "if":
         condition, then, other = expression.arguments
-        known = settled(condition, values, noisy)
+        known = resolve_known_parts(condition, values, noisy)
         if isinstance(known, Literal):
-            return settled(then if known.value is True else other, values, noisy)
-    parts = tuple(settled(part, values, noisy) for part in expression.arguments)
+            return resolve_known_parts(then if known.value is True else other, values, noisy)
+    parts = tuple(resolve_known_parts(part, values, noisy) for part in expression.arguments)
     return Call(expression.function, parts, expression.type)
 
 
@@ -247,8 +251,8 @@ def values_of(row: Row) -> dict[str, Any]:
 def values_of_column(column: Sequence[Cell]) -> Sequence[Any]:
     """Returns the released values of a column."""
     if isinstance(column, NoisyColumn):
-        return listed(column.value)
-    parts: Sequence[Cell] = listed(column)
+        return list_values(column.value)
+    parts: Sequence[Cell] = list_values(column)
     return [part.value if isinstance(part, Measured) else part for part in parts]
 
 
@@ -269,21 +273,21 @@ def _end(end: float | Fraction | dt.date) -> End:
 
 
 def _below(end: End) -> int | float:
-    return _shown(end, float_below)
+    return _round_end(end, float_below)
 
 
 def _above(end: End) -> int | float:
-    return _shown(end, float_above)
+    return _round_end(end, float_above)
 
 
-def _shown(end: End, rounded: Any) -> int | float:
+def _round_end(end: End, rounded: Any) -> int | float:
     """Whole numbers as they are, others as doubles that err outwards."""
     if isinstance(end, float):
         return end
     return end.numerator if end.denominator == 1 else rounded(end)
 
 
-def _sorted(values: Sequence[Any], order: Order) -> list[int]:
+def _sort_places(values: Sequence[Any], order: Order) -> list[int]:
     """The places of rows by a value, NULL last in both directions."""
     present = [place for place, value in enumerate(values) if value is not None]
     present.sort(key=values.__getitem__, reverse=order.descending)

@@ -19,7 +19,16 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Call, Expression, Literal, Value
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, Measured, NoisyTime, as_noisy, cell, settled, span_of, values_of
+from discreet.plan.post.outputs import (
+    Cell,
+    Measured,
+    NoisyTime,
+    as_noisy,
+    cell,
+    resolve_known_parts,
+    span_of,
+    values_of,
+)
 
 ZERO = Fraction(0)
 
@@ -69,7 +78,7 @@ def present(kind: str, members: Sequence[Member]) -> list[Member]:
     return [member for member in members if kind == "count" or member.part is not None]
 
 
-def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None = None) -> Cell:
+def aggregate_members(kind: str, result: Type, given: Sequence[Member], law: Law | None = None) -> Cell:
     """Computes an aggregate of members, plain if no noise decides it.
 
     Args:
@@ -268,13 +277,13 @@ class Group:
         """Computes an expression by the released values."""
         return evaluate(expression, self.values)
 
-    def settled(self, expression: Expression) -> Expression:
+    def resolve_expression(self, expression: Expression) -> Expression:
         """Writes out everything in an expression that no noise decides."""
-        return settled(expression, self.values, lambda name: isinstance(self.cells[name], Measured))
+        return resolve_known_parts(expression, self.values, lambda name: isinstance(self.cells[name], Measured))
 
     def cell(self, expression: Expression) -> Cell:
         """Computes an expression with its interval; plain if no noise decides it."""
-        return cell(self.settled(expression), self.cells)
+        return cell(self.resolve_expression(expression), self.cells)
 
     def member(self, argument: Expression | None) -> Member:
         """Returns the group as a member of what is aggregated."""
@@ -282,4 +291,4 @@ class Group:
 
     def certain(self, condition: Expression) -> bool | None:
         """Tells whether a condition is true whatever the noise; None if that depends on it."""
-        return certain(self.settled(condition), self.spans)
+        return certain(self.resolve_expression(condition), self.spans)

@@ -18,7 +18,7 @@ from discreet.errors import InternalError
 from discreet.plan.model.nodes import Column, Expression, Step
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, spread
-from discreet.plan.post.released_groups import Group, Law, aggregated
+from discreet.plan.post.released_groups import Group, Law, aggregate_members
 from discreet.plan.post.steps import (
     AttachQuestion,
     FilterGroups,
@@ -26,7 +26,7 @@ from discreet.plan.post.steps import (
     GroupWindows,
     Regroup,
     UnionAll,
-    summed,
+    summed_aggregate,
 )
 from discreet.plan.post.windows import beside
 
@@ -45,13 +45,13 @@ class Setting:
 
 
 @singledispatch
-def stepped(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def apply_step(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
     """Applies a step to the groups."""
     del groups, setting
     raise InternalError(f"A {type(step).__name__} is no step.")
 
 
-@stepped.register
+@apply_step.register
 def _(step: FilterGroups, groups: Sequence[Group], setting: Setting) -> list[Group]:
     del setting
     kept = []
@@ -63,7 +63,7 @@ def _(step: FilterGroups, groups: Sequence[Group], setting: Setting) -> list[Gro
     return kept
 
 
-@stepped.register
+@apply_step.register
 def _(step: AttachQuestion, groups: Sequence[Group], setting: Setting) -> list[Group]:
     names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, Column)}
     rows = {tuple(row[name] for _, name in step.on): row for row in setting.blocks[step.place]}
@@ -77,7 +77,7 @@ def _(step: AttachQuestion, groups: Sequence[Group], setting: Setting) -> list[G
     return found
 
 
-@stepped.register
+@apply_step.register
 def _(step: GroupWindows, groups: Sequence[Group], setting: Setting) -> list[Group]:
     columns = {window.name: beside(window, groups, _law(window.argument, setting)) for window in step.windows}
     made = []
@@ -87,15 +87,15 @@ def _(step: GroupWindows, groups: Sequence[Group], setting: Setting) -> list[Gro
     return made
 
 
-@stepped.register
+@apply_step.register
 def _(step: Regroup, groups: Sequence[Group], setting: Setting) -> list[Group]:
     found: dict[tuple[Any, ...], list[Group]] = {} if step.keys else {(): []}
     for group in groups:
         found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
-    return [_gathered(step, key, members, setting) for key, members in found.items()]
+    return [_regroup_members(step, key, members, setting) for key, members in found.items()]
 
 
-@stepped.register
+@apply_step.register
 def _(step: UnionAll, groups: Sequence[Group], setting: Setting) -> list[Group]:
     found = [replace(group, cells={c.name: group.cell(c.expression) for c in step.columns}) for group in groups]
     for place, names in step.others:
@@ -104,28 +104,28 @@ def _(step: UnionAll, groups: Sequence[Group], setting: Setting) -> list[Group]:
     return found
 
 
-def _gathered(step: Regroup, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
+def _regroup_members(step: Regroup, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
     cells: dict[str, Cell] = {output.name: value for output, value in zip(step.keys, key, strict=True)}
-    cells |= {fold.name: _folded(fold, members, _law(fold.argument, setting)) for fold in step.folds}
+    cells |= {fold.name: _fold_members(fold, members, _law(fold.argument, setting)) for fold in step.folds}
     alone = not step.keys
     shown, sure = (alone or any(getattr(member, name) for member in members) for name in ("shown", "sure"))
     return Group(cells, None, shown, sure)
 
 
-def _folded(fold: GroupAggregate, members: Sequence[Group], law: Law | None) -> Cell:
-    return aggregated(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
+def _fold_members(fold: GroupAggregate, members: Sequence[Group], law: Law | None) -> Cell:
+    return aggregate_members(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
 
 
 def _law(argument: Expression | None, setting: Setting) -> Law | None:
-    name = summed(argument)
+    name = summed_aggregate(argument)
     return None if name is None else setting.laws.get(name)
 
 
-def walked(
+def apply_steps(
     steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, measured: Mapping[str, Type]
 ) -> list[dict[str, Cell]]:
     """Applies all steps and returns the rows that are shown, the columns that are `measured` with their intervals."""
     groups = [Group(row, place) for place, row in enumerate(rows)]
     for step in steps:
-        groups = stepped(step, groups, setting)
+        groups = apply_step(step, groups, setting)
     return [{name: spread(part, measured.get(name)) for name, part in g.cells.items()} for g in groups if g.shown]

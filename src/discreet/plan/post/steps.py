@@ -130,23 +130,23 @@ class UnionAll(Step):
 
 
 @singledispatch
-def mapped(step: Step, function: Callable[[Expression], Expression]) -> Step:
+def map_expressions(step: Step, function: Callable[[Expression], Expression]) -> Step:
     """Applies a function to all expressions of a step."""
     del function
     raise InternalError(f"A {type(step).__name__} has no expressions.")
 
 
-@mapped.register
+@map_expressions.register
 def _(step: FilterGroups, function: Callable[[Expression], Expression]) -> Step:
     return FilterGroups(function(step.condition))
 
 
-@mapped.register
+@map_expressions.register
 def _(step: GroupWindows, function: Callable[[Expression], Expression]) -> Step:
     return GroupWindows(tuple(with_parts(window, function) for window in step.windows))
 
 
-@mapped.register
+@map_expressions.register
 def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
     keys = tuple(replace(key, expression=function(key.expression)) for key in step.keys)
     folds = tuple(
@@ -155,12 +155,12 @@ def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
     return Regroup(keys, folds)
 
 
-@mapped.register
+@map_expressions.register
 def _(step: AttachQuestion, function: Callable[[Expression], Expression]) -> Step:
     return replace(step, on=tuple((function(part), name) for part, name in step.on))
 
 
-@mapped.register
+@map_expressions.register
 def _(step: UnionAll, function: Callable[[Expression], Expression]) -> Step:
     return replace(step, columns=tuple(replace(c, expression=function(c.expression)) for c in step.columns))
 
@@ -179,11 +179,11 @@ def parts(step: Step) -> list[Expression]:
     """Returns all expressions of a step."""
     found: list[Expression] = []
 
-    def noted(expression: Expression) -> Expression:
+    def collect_expression(expression: Expression) -> Expression:
         found.append(expression)
         return expression
 
-    mapped(step, noted)
+    map_expressions(step, collect_expression)
     return found
 
 
@@ -192,7 +192,7 @@ def parts_of(window: GroupWindow) -> list[Expression]:
     return parts(GroupWindows((window,)))
 
 
-def made(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate]:
+def made_columns(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate]:
     """Yields the columns that steps make, but for keys."""
     for step in steps:
         if isinstance(step, GroupWindows):
@@ -201,17 +201,17 @@ def made(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate]:
             yield from step.folds
 
 
-def called(steps: Sequence[Step]) -> list[Aggregate]:
+def columns_as_aggregates(steps: Sequence[Step]) -> list[Aggregate]:
     """Returns the columns that steps make, as if they were aggregates: for the names of outputs."""
-    return [Aggregate(name=each.name, kind=each.kind, argument=each.argument) for each in made(steps)]
+    return [Aggregate(name=each.name, kind=each.kind, argument=each.argument) for each in made_columns(steps)]
 
 
-def needed(question: Question) -> tuple[Step, ...]:
+def find_needed_steps(question: Question) -> tuple[Step, ...]:
     """Returns the steps without the columns that nothing reads."""
     read = {c.name for part in _last(question) for c in columns(part)}
     kept: list[Step] = []
     for step in reversed(question.steps):
-        left = _left(step, read)
+        left = _keep_read_columns(step, read)
         if left is not None:
             kept.append(left)
             read |= {column.name for part in parts(left) for column in columns(part)}
@@ -226,7 +226,7 @@ def of_several_groups(question: Question) -> tuple[str, ...]:
     """Returns the outputs that are computed from several groups: aggregates and windows of released numbers."""
     found: set[str] = set()
     for step in question.steps:
-        found |= {each.name for each in made((step,))}
+        found |= {each.name for each in made_columns((step,))}
         if isinstance(step, UnionAll):
             found |= {column.name for column in step.columns if _reads(column.expression, found)}
     return tuple(output.name for output in question.outputs if _reads(output.expression, found))
@@ -238,7 +238,7 @@ def adds_up_groups(question: Question) -> bool:
     return any(fold.kind != "any" for fold in folds)
 
 
-def _left(step: Step, read: set[str]) -> Step | None:
+def _keep_read_columns(step: Step, read: set[str]) -> Step | None:
     if isinstance(step, GroupWindows):
         windows = tuple(window for window in step.windows if window.name in read)
         return GroupWindows(windows) if windows else None
@@ -261,9 +261,11 @@ def noisy_columns(question: Question) -> frozenset[str]:
     unsure = _reads(question.having, found)
     for step in question.steps:
         if isinstance(step, AttachQuestion):
-            found |= set(_attached(step, question))
+            found |= set(_count_attached_noise(step, question))
         elif isinstance(step, UnionAll):
-            found |= {c.name for c in step.columns if _reads(c.expression, found)} | set(_appended(step, question))
+            found |= {c.name for c in step.columns if _reads(c.expression, found)} | set(
+                _count_appended_noise(step, question)
+            )
         elif isinstance(step, FilterGroups):
             unsure |= _reads(step.condition, found)
         elif isinstance(step, GroupWindows):
@@ -273,7 +275,7 @@ def noisy_columns(question: Question) -> frozenset[str]:
     return frozenset(found)
 
 
-def _attached(step: AttachQuestion, question: Question) -> dict[str, int]:
+def _count_attached_noise(step: AttachQuestion, question: Question) -> dict[str, int]:
     """The columns of a question beside that depend on noise, and on how many aggregates."""
     block = question.beside[step.place]
     outputs = {output.name: output.expression for output in block.outputs}
@@ -282,7 +284,7 @@ def _attached(step: AttachQuestion, question: Question) -> dict[str, int]:
     return {name: count for name, count in made_of.items() if count}
 
 
-def _appended(step: UnionAll, question: Question) -> dict[str, int | None]:
+def _count_appended_noise(step: UnionAll, question: Question) -> dict[str, int | None]:
     """The columns that depend on noise in questions beside, and on how many aggregates at most; None if on many."""
     found: dict[str, int | None] = {}
     for place, names in step.others:
@@ -301,7 +303,7 @@ def _name(column: Output) -> str:
     return column.expression.name if isinstance(column.expression, Column) else ""
 
 
-def measured(question: Question) -> dict[str, Type]:
+def find_measured_columns(question: Question) -> dict[str, Type]:
     """Returns the columns that have an interval, and their types: numbers that depend on noise, and drawn days."""
     noisy = noisy_columns(question)
     found = {each.name: each.time or Type.FLOAT for each in question.aggregates if each.is_measured}
@@ -311,7 +313,7 @@ def measured(question: Question) -> dict[str, Type]:
             found |= {column.name: known[_name(column)] for column in step.columns if _name(column) in known}
         if isinstance(step, UnionAll):
             found |= _measured_together(step, question, found)
-        for each in made((step,)):
+        for each in made_columns((step,)):
             parts = [] if each.argument is None else [found[c.name] for c in columns(each.argument) if c.name in found]
             if each.name in noisy and (each.type.is_number or has_interval(each.type, parts)):
                 found[each.name] = each.type
@@ -328,7 +330,7 @@ def _measured_together(step: UnionAll, question: Question, found: Mapping[str, T
 
 
 def _measured_outputs(question: Question) -> dict[str, Type]:
-    return _with_interval(question.outputs, measured(question))
+    return _with_interval(question.outputs, find_measured_columns(question))
 
 
 def _with_interval(outputs: Sequence[Output], known: Mapping[str, Type]) -> dict[str, Type]:
@@ -360,11 +362,11 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
     unsure, gathered = _reads(question.having, noisy), False
     for step in question.steps:
         if isinstance(step, AttachQuestion):
-            known |= _attached(step, question)
+            known |= _count_attached_noise(step, question)
         if isinstance(step, UnionAll):
             known |= _together(step, question, known, noisy)
         unsure |= isinstance(step, FilterGroups) and _reads(step.condition, noisy)
-        for each in made((step,)):
+        for each in made_columns((step,)):
             count = None if unsure else _rests(each, known, noisy, frozenset() if gathered else summable)
             if each.name in noisy and count is not None:
                 known[each.name] = count
@@ -375,7 +377,7 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
 def _together(step: UnionAll, question: Question, known: Mapping[str, int], noisy: frozenset[str]) -> dict[str, int]:
     """Counts the intervals that columns of several questions rest on: those of the question with most."""
     own = {column.name: rests(column.expression, known, noisy) for column in step.columns}
-    others = _appended(step, question)
+    others = _count_appended_noise(step, question)
     counts = {name: (count, others.get(name, 0)) for name, count in own.items()}
     return {name: max(one, other) for name, (one, other) in counts.items() if one is not None and other is not None}
 
@@ -385,7 +387,7 @@ def _rests(
 ) -> int | None:
     if isinstance(each, GroupWindow) and _any([order.expression for order in each.order], noisy):
         return None
-    if each.kind in ("sum", "mean") and summed(each.argument) in summable:
+    if each.kind in ("sum", "mean") and summed_aggregate(each.argument) in summable:
         return 1
     if each.kind not in (*NEIGHBOURS, "any") or each.argument is None:
         return None
@@ -398,7 +400,7 @@ def rests(expression: Expression, known: Mapping[str, int], noisy: frozenset[str
     return sum(known[name] for name in names) if all(name in known for name in names) else None
 
 
-def summed(argument: Expression | None) -> str | None:
+def summed_aggregate(argument: Expression | None) -> str | None:
     """Returns the aggregate that is added up, if it is one."""
     while isinstance(argument, Call) and argument.function == "to_float":
         argument = argument.arguments[0]

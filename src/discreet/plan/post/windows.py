@@ -22,7 +22,7 @@ from discreet.plan.post.released_groups import (
     Law,
     Member,
     Running,
-    aggregated,
+    aggregate_members,
     hull_of,
     is_measured,
     of_sum,
@@ -43,7 +43,7 @@ def beside(window: GroupWindow, groups: Sequence[Group], law: Law | None) -> lis
         partitions.setdefault(tuple(group.value(part) for part in window.partition), []).append(index)
     found: dict[int, Cell] = {}
     for indices in partitions.values():
-        shown = _sorted(window.order, [index for index in indices if groups[index].shown], groups)
+        shown = _sort_groups(window.order, [index for index in indices if groups[index].shown], groups)
         uncertain = [groups[index] for index in indices if not groups[index].shown]
         partition = _Partition(window, [groups[index] for index in shown], uncertain, law)
         found |= dict(zip(shown, partition.cells(), strict=True))
@@ -51,7 +51,7 @@ def beside(window: GroupWindow, groups: Sequence[Group], law: Law | None) -> lis
     return [found.get(index, nothing) for index in range(len(groups))]
 
 
-def _sorted(order: Sequence[Order], indices: list[int], groups: Sequence[Group]) -> list[int]:
+def _sort_groups(order: Sequence[Order], indices: list[int], groups: Sequence[Group]) -> list[int]:
     """Groups in an order, NULL last in both directions; equals stay as they are."""
     for term in reversed(order):
         valued = [(groups[index].value(term.expression), index) for index in indices]
@@ -85,7 +85,8 @@ class _Partition:
         """Whether groups and order do not depend on noise."""
         orders = [term.expression for term in self.window.order]
         return not self.uncertain and all(
-            group.sure and all(isinstance(group.settled(part), Literal) for part in orders) for group in self.groups
+            group.sure and all(isinstance(group.resolve_expression(part), Literal) for part in orders)
+            for group in self.groups
         )
 
     @cached_property
@@ -146,7 +147,7 @@ class _Partition:
         whole = self.window.rows is None and not self.window.order
         if whole:
             there = [*self.members, *(group.member(self.window.argument) for group in self.uncertain)]
-            yield from [aggregated(self.window.kind, self.window.type, there, self.law)] * len(self.groups)
+            yield from [aggregate_members(self.window.kind, self.window.type, there, self.law)] * len(self.groups)
         elif not self.is_known:
             yield from self._unknown()
         elif self.window.kind in ("sum", "mean"):
@@ -155,7 +156,7 @@ class _Partition:
             known: dict[tuple[int, int], Cell] = {}
             for start, stop in self.frames:
                 if (start, stop) not in known:
-                    part = aggregated(self.window.kind, self.window.type, self.members[start:stop])
+                    part = aggregate_members(self.window.kind, self.window.type, self.members[start:stop])
                     known[start, stop] = part
                 yield known[start, stop]
 
@@ -163,9 +164,9 @@ class _Partition:
         """Frames that depend on noise: anything that some of the groups give."""
         kind, result = self.window.kind, self.window.type
         adds = kind == "sum" or kind.startswith("count")
-        around = span_of(aggregated(kind, result, self.everyone)) if adds else hull_of(self.everyone)
+        around = span_of(aggregate_members(kind, result, self.everyone)) if adds else hull_of(self.everyone)
         for start, stop in self.frames:
-            value = _value(aggregated(kind, result, self.members[start:stop]))
+            value = _value(aggregate_members(kind, result, self.members[start:stop]))
             yield as_noisy(value, around, result) if is_measured(result, self.everyone) else value
 
     def _sums(self) -> Iterator[Cell]:
@@ -177,7 +178,7 @@ class _Partition:
         nothing = Span(ZERO, ZERO)
         spans = [nothing if member.part is None else member.span for member in self.members]
         lows, highs = Running([span.low for span in spans]), Running([span.high for span in spans])
-        told = None if self.law is None or not all(valued) else self._told(self.law)
+        told = None if self.law is None or not all(valued) else self._noise_ends(self.law)
         for start, stop in self.frames:
             count = int(counts.between(start, stop))
             value = of_sum(kind, result, Fraction(values.between(start, stop)), count)
@@ -191,7 +192,7 @@ class _Partition:
                 over = count if kind == "mean" else 1
                 yield as_noisy(value, Span(lows.between(start, stop) / over, highs.between(start, stop) / over))
 
-    def _told(self, law: Law) -> tuple[Running, Running]:
+    def _noise_ends(self, law: Law) -> tuple[Running, Running]:
         """The lower and the upper ends of what noise was added to."""
         ends = [law.ends(member.place) for member in self.members if member.place is not None]
         return Running([low for low, _ in ends]), Running([high for _, high in ends])
@@ -229,7 +230,7 @@ class _Partition:
         """Whether there is an order, and all that noise decides in it are numbers."""
         terms = [term.expression for term in self.window.order]
         return bool(terms) and all(
-            part.type.is_number or isinstance(group.settled(part), Literal)
+            part.type.is_number or isinstance(group.resolve_expression(part), Literal)
             for part in terms
             for group in (*self.groups, *self.uncertain)
         )

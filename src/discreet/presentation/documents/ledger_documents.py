@@ -85,13 +85,13 @@ def account_document(
     }
 
 
-def _shown(entry: Entry) -> Document:
+def _entry_document(entry: Entry) -> Document:
     """Returns an entry without an account's salt and without an idempotency key, and what is read from it."""
     view = view_entry(entry)
     return {
         "entry": entry.kind,
         "key": "",
-        "body": entry.shown.body,
+        "body": entry.without_salt.body,
         "what": view.what,
         "question": view.plan,
         "project": view.project,
@@ -117,7 +117,7 @@ ENTRY = DocumentForm(
         "question": str | None,
         "cost": Loss | None,
     },
-    writes=_shown,
+    writes=_entry_document,
     reads=lambda document: {"kind": document["entry"]},
 ).declare()
 

@@ -14,7 +14,7 @@ _TOLD = ("columns", "cost", "remaining", "replayed", "notes")
 """What a fit leaves in a learner beside its text, each with an underscore after its name."""
 
 
-def _fitted(**told: Any) -> Any:
+def _restore_learner(**told: Any) -> Any:
     """Returns the learner of a text, as a fit left it; nothing in the text is executed."""
     model = _store().from_json(told["model"])
     for name in _TOLD:
@@ -25,7 +25,7 @@ def _fitted(**told: Any) -> Any:
 MODEL: DocumentForm[Any] = DocumentForm(
     kind="model",
     about="A fitted learner: `model` is the text that `discreet.learn.load` reads.",
-    make=_fitted,
+    make=_restore_learner,
     parts={
         "learner": str,
         "model": str,

@@ -110,7 +110,7 @@ def _portrait(profile: Profile) -> Document:
             name: LostValues(*(profile.share_of_values(subject, name) for subject in ("outside", "missing")))
             for name in profile.plan.columns
         },
-        "suggested": profile.suggested(),
+        "suggested": profile.suggest_limits(),
     }
     return {name: write_plain(part) for name, part in found.items()}
 

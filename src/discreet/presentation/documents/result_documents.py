@@ -94,7 +94,7 @@ class DocumentForm(Generic[Made]):
             if self.says_kind and document["kind"] != self.kind:
                 raise ValueError(document["kind"])
             known = self.reads(document)
-            rest = {name: self.read_part(name, document) for name in self._taken if name not in known}
+            rest = {name: self.read_part(name, document) for name in self._accepted_parts if name not in known}
             return self.make(**known, **rest)
 
     def read_part(self, name: str, document: Given) -> Any:
@@ -108,7 +108,7 @@ class DocumentForm(Generic[Made]):
         return self
 
     @cached_property
-    def _taken(self) -> list[str]:
+    def _accepted_parts(self) -> list[str]:
         """The parts that `make` takes."""
         taken = signature(self.make).parameters
         every = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())

@@ -6,7 +6,7 @@ import codecs
 from pathlib import Path
 
 from discreet.dataclass import dataclass
-from discreet.engines.duckdb.csv_header import opened
+from discreet.engines.duckdb.csv_header import open_unpacked
 
 _AT_ONCE = 1 << 20
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -52,7 +52,7 @@ class TextEncoding:
 
 def encoding_of(path: Path) -> TextEncoding:
     """Reads all bytes of a file, unpacked, and tells their encoding."""
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         start = file.read(_AT_ONCE)
     marked = next((codec for mark, codec in _MARKS.items() if start.startswith(mark)), None)
     codec = marked or _without_mark(start)
@@ -71,7 +71,7 @@ def _without_mark(start: bytes) -> str:
 def _lines_of(path: Path, codec: str) -> TextEncoding:
     lines, faulty, first = 0, 0, 0
     seen = set[int]()
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         for line in file:
             lines += 1
             if not line.isascii() and not _is_utf8(line):
@@ -93,7 +93,7 @@ def _is_utf8(line: bytes) -> bool:
 def transcode(path: Path, encoding: TextEncoding, target: Path) -> None:
     """Writes a file's text in UTF-8; what its encoding does not know is replaced by a question mark in a diamond."""
     decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
-    with opened(path) as file, target.open("wb") as out:
+    with open_unpacked(path) as file, target.open("wb") as out:
         while block := file.read(_AT_ONCE):
             out.write(decoder.decode(block).encode("utf-8"))
         out.write(decoder.decode(b"", final=True).encode("utf-8"))

@@ -115,13 +115,13 @@ def _mend(bare: ColumnForms, found: ColumnForms, cells: int) -> tuple[Mend | Non
     """How to write a column's numbers or days plainly, and what is the matter with them."""
     odd = found.count(*_COMMAS, *_SIGNS)
     if odd and (odd + found.count(*_NUMBERS)) / cells >= _NOTABLE:
-        return _mended_numbers(bare, _told(found, (*_SIGNS, *_COMMAS)))
+        return _mended_numbers(bare, _write_form_counts(found, (*_SIGNS, *_COMMAS)))
     if found.count(*_OTHER_DAYS) / cells >= _NOTABLE:
-        return _mended_days(found, _told(found, _OTHER_DAYS))
+        return _mended_days(found, _write_form_counts(found, _OTHER_DAYS))
     return None, ()
 
 
-def _told(found: ColumnForms, forms: tuple[Form, ...]) -> str:
+def _write_form_counts(found: ColumnForms, forms: tuple[Form, ...]) -> str:
     return ", ".join(f"{form.value}: {found.count(form)} values" for form in forms if found.count(form))
 
 

@@ -65,14 +65,14 @@ def addition(text: str, found: FileCheck, *, folder: Path, name: str | None = No
         require_columns(found)
         _sections(wanted, kind)[called]["types"] = dict(found.types)
         added, what = proposed_types(found, f"{kind}.{toml_key(called)}"), f"the types of {len(found.types)} columns"
-        return Addition(text=_joined(text, added, wanted), what=f"{what} to [{kind}.{called}]", private=False)
+        return Addition(text=_join_sections(text, added, wanted), what=f"{what} to [{kind}.{called}]", private=False)
     added, shared = proposed_table(found, name=called, folder=folder, account=account), account or called
     if shared not in _sections(present, "budgets"):
         added += f"\n{proposed_budget(shared)}"
     for section in ("tables", "budgets"):
         wanted[section] = {**_sections(tomllib.loads(added), section), **_sections(present, section)}
     kept = {section: parts for section, parts in wanted.items() if parts or section in present}
-    return Addition(text=_joined(text, added, kept), what=f"[tables.{called}]", private=True)
+    return Addition(text=_join_sections(text, added, kept), what=f"[tables.{called}]", private=True)
 
 
 def account_of(text: str, path: Path, folder: Path) -> str:
@@ -117,7 +117,7 @@ def _check_untyped(place: str, known: Any, found: FileCheck) -> None:
     raise InvalidParameter(place, "this table", "not to be declared yet", hint)
 
 
-def _joined(text: str, added: str, wanted: Mapping[str, Any]) -> str:
+def _join_sections(text: str, added: str, wanted: Mapping[str, Any]) -> str:
     """The text with sections at its end, if it then says what it said and what is added, and nothing else.
 
     Raises:

@@ -118,10 +118,10 @@ def _line(name: str, column: ColumnCheck) -> tuple[object, ...]:
     made, values = column.proposal, column.values
     kind = "" if made.kind is None else f"{made.kind.low} to {made.kind.high} ({made.kind.name})"
     outside = "" if made.kind is None else values.outside
-    return name, made.type.value, made.missing, made.unread, kind, outside, _seen(values)
+    return name, made.type.value, made.missing, made.unread, kind, outside, _describe_values(values)
 
 
-def _seen(values: ColumnValues) -> str:
+def _describe_values(values: ColumnValues) -> str:
     if values.low is not None:
         return f"{values.low} to {values.high}"
     if values.values is None:
@@ -169,7 +169,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None, most_co
         if stopping:
             return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping, new_names=names)
     with FileContent(file, most_columns=most_columns) as content:
-        return _checked(file, encoding, content, unit)
+        return _check_content(file, encoding, content, unit)
 
 
 def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -181,15 +181,15 @@ def _unreadable(file: Path, encoding: TextEncoding) -> tuple[tuple[str, ...], tu
     header = read_header(file)
     if not header.troubles:
         return (), ()
-    renaming = [f"{old!r} as {new}" for old, new in zip(header.names, header.mended, strict=True) if old != new]
+    renaming = [f"{old!r} as {new}" for old, new in zip(header.names, header.mended_names, strict=True) if old != new]
     more = "" if len(renaming) <= MOST_KEYS else f" and {len(renaming) - MOST_KEYS} more"
     renamed = f"A mended copy would name {', '.join(renaming[:MOST_KEYS])}{more}."
     told = renamed if renaming else "Write names into the first line."
-    return (*header.troubles, told), header.mended
+    return (*header.troubles, told), header.mended_names
 
 
-def _checked(file: Path, encoding: TextEncoding | None, content: FileContent, unit: str | None) -> FileCheck:
-    names = tuple(content.stored)
+def _check_content(file: Path, encoding: TextEncoding | None, content: FileContent, unit: str | None) -> FileCheck:
+    names = tuple(content.stored_types)
     whose = likely_unit(names) if unit is None else unit
     if whose and whose not in names:
         raise InvalidParameter("--unit", whose, "to be a column of the file", f"Its columns are {', '.join(names)}.")
@@ -240,7 +240,7 @@ def _troubles(content: FileContent, rows: int, encoding: TextEncoding | None) ->
         f"{count} lines have {fault}, the first is line {first}."
         for fault, (count, first) in content.faulty_lines().items()
     ]
-    values = [name for name in content.stored if name.replace(".", "", 1).replace("-", "", 1).isdigit()]
+    values = [name for name in content.stored_types if name.replace(".", "", 1).replace("-", "", 1).isdigit()]
     if values:
         told.append(f"The first line is read as names of columns, and {', '.join(values[:3])} looks like a value.")
     if encoding is not None and rows < (encoding.lines - 1) / 2:
@@ -282,7 +282,7 @@ def _is_text(path: Path) -> bool:
 
 def _new_names(path: Path) -> tuple[str, ...]:
     header = read_header(path) if _is_text(path) else None
-    return header.mended if header is not None and header.troubles else ()
+    return header.mended_names if header is not None and header.troubles else ()
 
 
 def _mend_cells(source: Path, target: Path) -> None:

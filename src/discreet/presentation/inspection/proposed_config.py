@@ -67,8 +67,8 @@ def proposed_table(found: FileCheck, *, name: str, folder: Path, account: str = 
         )
         raise InvalidParameter("--unit", None, "to be given", hint)
     table = f"tables.{toml_key(name)}"
-    lines = [_ADDED, f"[{table}]", f"source = {_quoted(_relative(found.path, folder))}", *_unit(found)]
-    lines += [f"account = {_quoted(account)}"] if account else []
+    lines = [_ADDED, f"[{table}]", f"source = {_quote_text(_relative(found.path, folder))}", *_unit(found)]
+    lines += [f"account = {_quote_text(account)}"] if account else []
     lines += ["", proposed_types(found, table).rstrip("\n")]
     lines += ["", f"[{table}.bounds]", *_bounds(found)]
     lines += ["", f"[{table}.keys]", *_keys(found)]
@@ -103,9 +103,9 @@ def types_lines(types: Mapping[str, str]) -> list[str]:
 def proposed_budget(account: str) -> str:
     """Returns the section of an account's budget."""
     told = "what all answers together may tell about one person: a decision of yours"
-    lines = [f"[budgets.{toml_key(account)}]", _noted('epsilon = "1"', told)]
+    lines = [f"[budgets.{toml_key(account)}]", _add_comment('epsilon = "1"', told)]
     told = "needed for groups that are not declared; far below one in the number of people"
-    return "\n".join((*lines, _noted('delta = "1e-6"', told), ""))
+    return "\n".join((*lines, _add_comment('delta = "1e-6"', told), ""))
 
 
 def _unit(found: FileCheck) -> Iterator[str]:
@@ -116,11 +116,11 @@ def _unit(found: FileCheck) -> Iterator[str]:
         if found.unit == EACH_ROW
         else "as you said"
     )
-    yield _noted(f"unit = {_quoted(str(found.unit))}", why)
+    yield _add_comment(f"unit = {_quote_text(str(found.unit))}", why)
     if found.people is not None:
         most = found.people.quantiles
         why = f"{_PRIVATE}; 95 % of people have at most {most[0.95]} rows, nobody more than {most[1.0]}"
-        yield _noted(f"# max_rows = {most[0.95]}", why)
+        yield _add_comment(f"# max_rows = {most[0.95]}", why)
 
 
 def _bounds(found: FileCheck) -> Iterator[str]:
@@ -130,20 +130,22 @@ def _bounds(found: FileCheck) -> Iterator[str]:
             continue
         if kind is not None:
             ends = f"[{json.dumps(kind.low)}, {json.dumps(kind.high)}]"
-            yield _noted(f"{key} = {ends}", kind.name)
+            yield _add_comment(f"{key} = {ends}", kind.name)
         elif column.values.low is not None and column.values.high is not None:
-            ends = f"[{_rounded(column.values.low, up=False)}, {_rounded(column.values.high, up=True)}]"
-            yield _noted(f"# {key} = {ends}", f"{_PRIVATE}, rounded")
+            ends = f"[{_round_outwards(column.values.low, up=False)}, {_round_outwards(column.values.high, up=True)}]"
+            yield _add_comment(f"# {key} = {ends}", f"{_PRIVATE}, rounded")
 
 
 def _keys(found: FileCheck) -> Iterator[str]:
     for name, column in found.columns.items():
         if name != found.unit and _is_listed(column):
-            values = ", ".join(_quoted(v) if isinstance(v, str) else json.dumps(v) for v in column.values.values or ())
-            yield _noted(f"# {toml_key(name)} = [{values}]", _PRIVATE)
+            values = ", ".join(
+                _quote_text(v) if isinstance(v, str) else json.dumps(v) for v in column.values.values or ()
+            )
+            yield _add_comment(f"# {toml_key(name)} = [{values}]", _PRIVATE)
 
 
-def _noted(line: str, why: str) -> str:
+def _add_comment(line: str, why: str) -> str:
     return f"{line:<30}  # {why}"
 
 
@@ -151,10 +153,15 @@ def _is_listed(column: ColumnCheck) -> bool:
     return column.proposal.type in (Type.TEXT, Type.INT, Type.BOOL) and bool(column.values.values)
 
 
-def _rounded(value: Cell, *, up: bool) -> str:
+def _round_outwards(value: Cell, *, up: bool) -> str:
     """An end of a range, outwards to one digit and zeros, or to a year's end.
 
-    >>> _rounded(63770.43, up=True), _rounded(-17, up=False), _rounded(0.034, up=False), _rounded(18, up=False)
+    >>> (
+    ...     _round_outwards(63770.43, up=True),
+    ...     _round_outwards(-17, up=False),
+    ...     _round_outwards(0.034, up=False),
+    ...     _round_outwards(18, up=False),
+    ... )
     ('70000', '-20', '0.03', '10')
     """
     if isinstance(value, dt.date):
@@ -177,5 +184,5 @@ def _relative(path: Path, folder: Path) -> str:
     return os.path.relpath(path, folder.resolve())
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

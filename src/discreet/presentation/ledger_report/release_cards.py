@@ -67,7 +67,7 @@ def stored_releases(book: Book, history: LedgerHistory) -> StoredReleases:
 
 def _declared_keys(book: Book, told: str) -> bytes:
     """Returns a long list of keys that the ledger keeps, see `stewardship.Blocks`."""
-    for kept in book.stored(keys_place(told)):
+    for kept in book.read_answers(keys_place(told)):
         if digest(kept.payload) == told:  # an answer may be stored under any replay key
             return kept.payload
     raise KeyError(told)
@@ -76,7 +76,9 @@ def _declared_keys(book: Book, told: str) -> bytes:
 def _card(book: Book, history: LedgerHistory, charge: ChargeView) -> ReleaseCard | None:
     """The numbers of an answer; None if they cannot be told from the ledger."""
     entry = charge.entry
-    payload = next((kept.payload for kept in book.stored(charge.replay_key) if kept.charge == entry.sequence), None)
+    payload = next(
+        (kept.payload for kept in book.read_answers(charge.replay_key) if kept.charge == entry.sequence), None
+    )
     if payload is None or entry.plan is None:
         return None
     found = released_numbers(entry.plan, payload, history.declared_at(entry.sequence), partial(_declared_keys, book))

@@ -60,13 +60,15 @@ def released_numbers(
         about = recall(question, Question(table=table, aggregates=(), outputs=()))
         if about is None or "groups" not in fields or "profile" in fields:
             return None
-        released = _rebuilt(about, fields, payload, _schema(table, declared[table], blocks))
-        return None if released is None else _shown(released, _names(form), private=fields["private"])
+        released = _rebuild_release(about, fields, payload, _schema(table, declared[table], blocks))
+        return None if released is None else _collect_numbers(released, _names(form), private=fields["private"])
     except _FOREIGN:
         return None
 
 
-def _rebuilt(about: Question, fields: Mapping[str, Any], payload: bytes, schema: TableSchema) -> Released | None:
+def _rebuild_release(
+    about: Question, fields: Mapping[str, Any], payload: bytes, schema: TableSchema
+) -> Released | None:
     plan = MeasurementPlan(
         plan=about,
         account=schema.account,
@@ -82,7 +84,7 @@ def _rebuilt(about: Question, fields: Mapping[str, Any], payload: bytes, schema:
     return unpack(payload, plan.rebuild(plan.facts, law_of(fields), edition=edition), private=fields["private"])
 
 
-def _shown(released: Released, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
+def _collect_numbers(released: Released, names: Mapping[str, str], *, private: bool) -> ReleasedNumbers:
     groups = released.groups(1 - CONFIDENCE)
     keys = {name: cells for name, cells in groups.columns.items() if name not in names}
     numbers = {title: groups.columns[name] for name, title in names.items() if name in groups.columns}

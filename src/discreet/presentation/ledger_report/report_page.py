@@ -101,9 +101,9 @@ def ledger_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | 
         MissingExtra: if charts cannot be drawn here.
     """
     time = now or dt.datetime.now(dt.UTC)
-    verification = verified(book, anchor)
+    verification = verify_ledger(book, anchor)
     try:
-        told, contents = _told(book, read_history(book), time)
+        told, contents = _collect_content(book, read_history(book), time)
     except _UNREADABLE:
         if verification.passed:
             raise
@@ -117,7 +117,7 @@ def ledger_report(book: Book, *, anchor: Head | None = None, now: dt.datetime | 
     return LedgerReport(text=page.document(TITLE, body, lead=lead, contents=contents), verification=verification)
 
 
-def _told(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
+def _collect_content(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns all that the template shows of a ledger, and the table of contents."""
     views = [view_account(book.standing(name), account, now) for name, account in history.accounts.items()]
     charges = [one for one in reversed(history.charges.values()) if not one.entry.paid_by]
@@ -131,7 +131,7 @@ def _told(book: Book, history: LedgerHistory, now: dt.datetime) -> tuple[dict[st
         "released": stored_releases(book, history),
         "actions": list(reversed(history.actions)),
         "failures": sum(view.whole.failed for view in views),
-        "stopped": [(who[:1].upper() + who[1:], view.name) for view in views for who in view.whole.stopped],
+        "stopped": [(who[:1].upper() + who[1:], view.name) for view in views for who in view.whole.stopped_names],
         "failed": [one for one in reversed(history.charges.values()) if one.outcome == "failed"],
     }
     return told, {_anchor(view.name): f"Account {plain(view.name)}" for view in views} | _SECTIONS
@@ -145,12 +145,12 @@ def _account(view: AccountView, now: dt.datetime) -> dict[str, Any]:
         "anchor": _anchor(view.name),
         "figures": whole.facts | pace,
         "figure": _figure(view, now),
-        "spenders": view.ranked[:MOST_SPENDERS],
+        "spenders": view.ranked_spenders[:MOST_SPENDERS],
     }
 
 
 def _figure(view: AccountView, now: dt.datetime) -> Html | None:
-    shown = [view.whole, *view.ranked]
+    shown = [view.whole, *view.ranked_spenders]
     chart = burn_down_chart(shown, now=now)
     if chart is None:
         return None
@@ -212,14 +212,14 @@ def _write(path: Path, text: str) -> None:
         raise InvalidParameter("out", str(path), "to be a file that can be written", "Name another.") from None
 
 
-def verified(book: Book, anchor: Head | None = None) -> Verification:
+def verify_ledger(book: Book, anchor: Head | None = None) -> Verification:
     """Returns whether a ledger is as it was written and contains an anchor; unlike `check_anchor`, it freezes nothing.
 
     >>> from discreet.privacy import Budget, Unit
     >>> book = Book()
     >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> anchor = book.head()  # kept elsewhere
-    >>> verified(book, anchor).passed, verified(Book(), anchor).passed  # another ledger in its place
+    >>> verify_ledger(book, anchor).passed, verify_ledger(Book(), anchor).passed  # another ledger in its place
     (True, False)
     """
     problem = ""

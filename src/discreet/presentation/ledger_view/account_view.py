@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Balance, Share, Standing
-from discreet.ledger.account import bounded
+from discreet.ledger.account import describe_loss
 from discreet.presentation.ledger_view.budget_use import Spending, steps_left
 from discreet.presentation.ledger_view.forecast import Forecast, forecast
 from discreet.presentation.ledger_view.ledger_history import AccountHistory
@@ -84,7 +84,7 @@ class SpenderView:
         return {label.capitalize(): text for label, text in self.balance.facts.items()}
 
     @property
-    def stopped(self) -> tuple[str, ...]:
+    def stopped_names(self) -> tuple[str, ...]:
         """The names that may ask nothing new until a steward unlocks the account."""
         return tuple(who or "names without a role" for who in self.balance.stopped)
 
@@ -118,7 +118,7 @@ class AccountView:
     wordings: tuple[tuple[str, int], ...]
 
     @property
-    def ranked(self) -> list[SpenderView]:
+    def ranked_spenders(self) -> list[SpenderView]:
         """People and projects, those who have used most of their caps first."""
         return sorted((*self.people, *self.projects), key=lambda one: (not one.is_capped, one.left, -one.queries))
 
@@ -147,7 +147,7 @@ def view_account(standing: Standing, history: AccountHistory, now: dt.datetime) 
 
 def view_balance(name: str, kind: str, balance: Balance, spending: Spending | None, now: dt.datetime) -> SpenderView:
     """Returns the view of a balance: an account's, or somebody's own part of one."""
-    figures = str(balance.total), bounded(balance.spent), str(balance.remaining)
+    figures = str(balance.total), describe_loss(balance.spent), str(balance.remaining)
     return _view(balance, spending, now, name=name, kind=kind, role="", figures=figures)
 
 
@@ -168,7 +168,9 @@ def _view(
 ) -> SpenderView:
     cap, spent, remaining = figures
     used = Spending(budget=balance.total) if spending is None else spending
-    ahead = None if cap == "none" else forecast(1 - used.left, used.left, since=used.first, now=now)
+    ahead = (
+        None if cap == "none" else forecast(1 - used.remaining_share, used.remaining_share, since=used.first, now=now)
+    )
     return SpenderView(
         name=name,
         kind=kind,
@@ -180,7 +182,7 @@ def _view(
         queries=used.questions,
         answered=used.answered,
         failed=used.failed,
-        left=used.left,
+        left=used.remaining_share,
         forecast=ahead,
         is_charged=any(step.is_charge for step in used.curve),
         burn_down=steps_left(used, None if ahead is None else ahead.used_up) if used.curve else None,

@@ -42,7 +42,7 @@ class Step:
         return Remaining.of(self.spent, self.total)
 
     @property
-    def left(self) -> float:
+    def remaining_share(self) -> float:
         """The share of the budget that was left."""
         return 1.0 - used_share(self.spent, self.total)
 
@@ -74,9 +74,9 @@ class Spending:
         return self.budget if self.cap is None else self.cap
 
     @property
-    def left(self) -> float:
+    def remaining_share(self) -> float:
         """The share of the total that is left."""
-        return self.curve[-1].left if self.curve else 1.0
+        return self.curve[-1].remaining_share if self.curve else 1.0
 
     def charge(self, time: dt.datetime, price: Price) -> None:
         """Adds a charge."""
@@ -88,7 +88,7 @@ class Spending:
         if not self.curve:
             self._step(time, is_charge=False)
         self.first = self.first or time
-        self._spent = price.added(self._sums)
+        self._spent = price.add_to(self._sums)
         self._step(time, is_charge=True)
 
     def begin(self, time: dt.datetime, budget: Loss) -> None:
@@ -115,11 +115,11 @@ class Spending:
         self.curve.append(Step(time, self.total, self._sums, is_charge))
         self._charges += is_charge
         if self._charges > 2 * MOST_STEPS:
-            self.curve = _thinned(self.curve, 2)
+            self.curve = _thin_curve(self.curve, 2)
             self._charges = sum(step.is_charge for step in self.curve)
 
 
-def _thinned(curve: list[Step], every: int) -> list[Step]:
+def _thin_curve(curve: list[Step], every: int) -> list[Step]:
     """Leaves out charges, but every so-manieth and the last step; changes of a budget are all kept."""
     kept, charges = list[Step](), 0
     for step in curve:
@@ -136,8 +136,8 @@ def steps_left(spending: Spending, used_up: dt.datetime | None = None) -> BurnDo
         spending: of an account, a person or a project.
         used_up: when nothing is left at the pace so far, if that was forecast.
     """
-    curve = _thinned(spending.curve, max(1, -(-len(spending.curve) // MOST_STEPS)))
-    return BurnDown(steps=[(step.time, step.left) for step in curve], used_up=used_up)
+    curve = _thin_curve(spending.curve, max(1, -(-len(spending.curve) // MOST_STEPS)))
+    return BurnDown(steps=[(step.time, step.remaining_share) for step in curve], used_up=used_up)
 
 
 def used_share(spent: Tallies, budget: Loss) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.dataclass import dataclass
 from discreet.ledger import Entry
-from discreet.ledger.redeclaration import attached
+from discreet.ledger.redeclaration import describe_attachment
 from discreet.ledger.serialization import read_loss
 from discreet.presentation.ledger_view.query_text import asked_text, outputs_text
 from discreet.privacy import Loss
@@ -117,12 +117,12 @@ def _budget(content: Mapping[str, Any]) -> str:
     return str(read_loss(content["budget"]))
 
 
-def _noted(words: str, content: Mapping[str, Any]) -> str:
+def _add_note(words: str, content: Mapping[str, Any]) -> str:
     note = content.get("note")
     return ": ".join(filter(None, (words, note)))
 
 
-def _capped(words: str, content: Mapping[str, Any]) -> str:
+def _add_cap(words: str, content: Mapping[str, Any]) -> str:
     cap = content.get("cap")
     return f"{words}, cap {read_loss(cap)}" if cap else words
 
@@ -131,30 +131,30 @@ def _head(content: Mapping[str, Any]) -> str:
     return f"entry {content['anchor'].split(':')[0]}"
 
 
-def _charged(content: Mapping[str, Any]) -> str:
+def _describe_charge(content: Mapping[str, Any]) -> str:
     if "beside" in content:
         return f"{outputs_text(content['question'])}, paid by entry {content['beside']}"
     return asked_text(content)
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "allot": lambda content: _noted(_capped(f"to project {content['project']}", content), content),
-    "amend": lambda content: _noted(f"to {_budget(content)}", content),
+    "allot": lambda content: _add_note(_add_cap(f"to project {content['project']}", content), content),
+    "amend": lambda content: _add_note(f"to {_budget(content)}", content),
     "anchor": anchor_words,
     "answer": _nothing,
-    "appoint": lambda content: _capped(f"{content['name']} as {content['role']}", content),
-    "attach": attached,
-    "charge": _charged,
+    "appoint": lambda content: _add_cap(f"{content['name']} as {content['role']}", content),
+    "attach": describe_attachment,
+    "charge": _describe_charge,
     "claim": lambda content: f"entry {content['charge']}, to run it again",
     "fail": _nothing,
     "freeze": lambda content: f"{'moved at' if content.get('moved') else 'without'} {_head(content)}",
     "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
     "keys": lambda content: f"of a declaration, {content['count']} of them, SHA-256 {content['digest']}",
     "open": lambda content: f"with {_budget(content['account'])}",
-    "recover": lambda content: _noted(f"what was lost up to {_head(content)}", content),
-    "renew": lambda content: _noted(f"with {_budget(content)}", content),
-    "resume": lambda content: _noted("", content),
+    "recover": lambda content: _add_note(f"what was lost up to {_head(content)}", content),
+    "renew": lambda content: _add_note(f"with {_budget(content)}", content),
+    "resume": lambda content: _add_note("", content),
     "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
-    "unlock": lambda content: _noted("", content),
+    "unlock": lambda content: _add_note("", content),
 }
 """What entries of each kind say; every kind of the ledger has its line, and a test compares the two lists."""

@@ -15,7 +15,7 @@ from typing import Any
 from discreet.dataclass import dataclass
 from discreet.ledger import Book, Entry
 from discreet.ledger.changes import makes_anchor_again
-from discreet.ledger.serialization import parsed, read_loss, read_unit
+from discreet.ledger.serialization import parse_canonical, read_loss, read_unit
 from discreet.ledger.tallies import Price, Tallies
 from discreet.presentation.ledger_view.budget_use import Spending
 from discreet.presentation.ledger_view.entry_view import EntryView, view_entry
@@ -224,7 +224,7 @@ def _spenders(account: AccountHistory, who: str, project: str) -> list[Spending]
     return [account.own, account.person(who), *([account.project(project)] if project else [])]
 
 
-def _ended(history: LedgerHistory, entry: Entry) -> list[Spending]:
+def _end_query(history: LedgerHistory, entry: Entry) -> list[Spending]:
     """Returns whose query has ended: nobody's, if another charge paid for it."""
     project, paid = history.running.pop(entry.about, ("", True))
     return _spenders(history.accounts[entry.account], entry.who, project) if paid else []
@@ -235,7 +235,7 @@ def _charge(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
     account, time, view = history.accounts[entry.account], _time(entry), view_entry(entry)
     _run(history, entry, view.project, paid=not view.paid_by)
     if not view.paid_by:
-        price = Price(Tallies.read(parsed(entry.price)))
+        price = Price(Tallies.read(parse_canonical(entry.price)))
         for spender in _spenders(account, entry.who, view.project):
             spender.charge(time, price)
         if view.words in account.wordings or len(account.wordings) < MOST_WORDINGS:
@@ -262,14 +262,14 @@ def _answer(history: LedgerHistory, entry: Entry, content: dict[str, Any]) -> No
     charge = history.charges.get(entry.about)
     if charge is not None:
         history.charges[entry.about] = replace(charge, outcome="answered", replay_key=content["replay_key"])
-    for spender in _ended(history, entry):
+    for spender in _end_query(history, entry):
         spender.answered += 1
 
 
 def _fail(history: LedgerHistory, entry: Entry, _: dict[str, Any]) -> None:
     if entry.about in history.charges:
         history.charges[entry.about] = replace(history.charges[entry.about], outcome="failed")
-    for spender in _ended(history, entry):
+    for spender in _end_query(history, entry):
         spender.failed += 1
 
 

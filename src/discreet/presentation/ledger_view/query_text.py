@@ -41,7 +41,7 @@ def asked_text(content: Mapping[str, Any]) -> str:
     sql, question = content.get("sql"), content.get("question")
     if not isinstance(sql, str) or not sql:
         return plan_text(question)
-    return f"{_made(question) if isinstance(question, str) else ''}{sql}"
+    return f"{_describe_derivation(question) if isinstance(question, str) else ''}{sql}"
 
 
 def plan_text(question: Any) -> str:
@@ -73,7 +73,7 @@ def _told_plan(asked: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _made(question: str) -> str:
+def _describe_derivation(question: str) -> str:
     """What was made of rows, in words that stand before them; nothing of a question that was answered."""
     try:
         return _maker(json.loads(question))

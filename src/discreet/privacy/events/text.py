@@ -132,7 +132,7 @@ def _refuse(found: object, condition: str, hint: str = "") -> NoReturn:
 def _parse(text: str, most: int | None) -> Any:
     left = len(text) if most is None else most
 
-    def limited(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal left
         left -= 1
         if left < 0:  # noticed while the text is parsed: no event was made yet
@@ -140,7 +140,7 @@ def _parse(text: str, most: int | None) -> Any:
         return _distinct(pairs)
 
     try:
-        return json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=limited)
+        return json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=check_pairs)
     except InvalidParameter:
         raise
     except (ValueError, RecursionError):  # malformed, an integer of thousands of digits, or absurdly nested

@@ -137,11 +137,11 @@ class Acts:
     def _own(self, caller: Caller, account: str) -> Share:
         own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
         limits = [own.remaining.epsilon, whole.remaining.epsilon]
-        if caller.project and self._book.allotted(caller.project, account=account) is None:
+        if caller.project and self._book.project_cap(caller.project, account=account) is None:
             limits.append(Fraction(0))
         elif caller.project:
             limits.append(self._book.balance(account, project=caller.project).remaining.epsilon)
-        cap, role = self._book.capped(caller.name, account=account), self._book.role(account, caller.name)
+        cap, role = self._book.analyst_cap(caller.name, account=account), self._book.role(account, caller.name)
         return Share(name=caller.name, role=role, cap=cap, balance=own, spendable=min(limits))
 
     def history(
@@ -174,7 +174,9 @@ class Acts:
         most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
         chosen = account if name is None else self._account_of(caller, name)
         read = self._book.history(chosen, after=place, limit=_LOOKED_AT)
-        found = [each for each in self._seen(caller, read, analyst, project) if account in (None, each.account)]
+        found = [
+            each for each in self._visible_entries(caller, read, analyst, project) if account in (None, each.account)
+        ]
         if len(found) >= most:
             return history_document(found[:most], found[most - 1].sequence)
         return history_document(found, read[-1].sequence if len(read) == _LOOKED_AT else None)
@@ -207,7 +209,7 @@ class Acts:
                 break
             start = max(0, end - 1 - _LOOKED_AT)
             read = self._book.history(account, after=start, limit=_LOOKED_AT)
-            found += reversed(self._seen(caller, (each for each in read if each.sequence < end), analyst))
+            found += reversed(self._visible_entries(caller, (each for each in read if each.sequence < end), analyst))
             end = start + 1
         return found[:limit]
 
@@ -219,12 +221,12 @@ class Acts:
         """
         caller.require(Permission.SEE_OWN)
         place, book = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST), self._book
-        for entry in self._seen(caller, book.history(after=place - 1, limit=1)):
+        for entry in self._visible_entries(caller, book.history(after=place - 1, limit=1)):
             if entry.sequence == place and entry.kind == "charge":
                 return certificate(entry, book.account(entry.account), book.outcome(entry.sequence), book.head())
         raise UnknownEntry
 
-    def _seen(
+    def _visible_entries(
         self, caller: Caller, entries: Iterable[Entry], analyst: str | None = None, project: str | None = None
     ) -> list[Entry]:
         """The entries that are a caller's to see, and about somebody or a project, without idempotency keys."""
@@ -283,14 +285,14 @@ class Acts:
         verb = PEOPLE_VERBS.get(request.verb) or VERBS[request.verb]
         caller.require(verb.permission)
         if verb.name in PEOPLE_VERBS:  # on whom they may act, `Identities` know
-            return dict(verb.done(self._identities, request, caller))
+            return dict(verb.implementation(self._identities, request, caller))
         if verb.name == "verify":
             return result_of(verb).write(self.verify(caller))
         if verb.queue is not Queue.LEDGER or verb.permission not in _WHOLE:
             raise InternalError(f"{verb.name} would show the whole ledger to everybody.")
         require_whole(caller, verb.name)
         self._check(caller, request)
-        done = verb.done(self._book, request, LedgerCaller(analyst=caller.name))
+        done = verb.implementation(self._book, request, LedgerCaller(analyst=caller.name))
         return result_of(verb).write(done)
 
     def _check(self, caller: Caller, request: Request[Any]) -> None:

@@ -46,7 +46,7 @@ def create_api(offices: Offices, *, metrics: Metrics | None = None) -> FastAPI:
         app.include_router(router)
     install(app)
     app.add_middleware(HttpGuard, settings=offices.settings, metrics=metrics or Metrics())
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # the way FastAPI says to extend it
+    app.openapi = lambda: _describe_routes(app)  # type: ignore[method-assign]  # the way FastAPI says to extend it
     return app
 
 
@@ -78,13 +78,13 @@ async def nothing(request: Request) -> Response:
     Raises:
         HTTPException: 405 with the methods that an address takes, or 404.
     """
-    described = _described(request.app)["paths"].items()
+    described = _describe_routes(request.app)["paths"].items()
     here = (methods for path, methods in described if compile_path(path)[0].match(request.url.path))
     taken = sorted(method.upper() for methods in here for method in methods)
     raise HTTPException(405, headers={"Allow": ", ".join(taken)}) if taken else HTTPException(404)
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _describe_routes(app: FastAPI) -> dict[str, Any]:
     """The description, in which every route needs the key."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)

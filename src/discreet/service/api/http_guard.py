@@ -81,7 +81,7 @@ class HttpGuard:
             return
         passage = _Passage(scope, receive, send, self._settings, self._at_once)
         start = time.monotonic()
-        refused = self._refused(scope)
+        refused = self._refusal_status(scope)
         try:
             if refused:
                 await passage.refuse(refused)
@@ -98,7 +98,7 @@ class HttpGuard:
         self._metrics.count(passage.route, passage.status, time.monotonic() - start)
         _LOG.info("%s", json.dumps(passage.line))
 
-    def _refused(self, scope: Scope) -> int:
+    def _refusal_status(self, scope: Scope) -> int:
         """The status of a request that is not looked at any further; 0 for all others."""
         names = [name for name, _ in scope["headers"]]
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:

@@ -29,7 +29,7 @@ from starlette.requests import Request as HttpRequest
 from discreet.errors import ServiceError
 from discreet.hint_text import Hint, Spelling
 from discreet.ledger.serialization import LONGEST_NAME
-from discreet.requests.argument_kinds import Arg, Kind, covered, write_argument
+from discreet.requests.argument_kinds import Arg, Kind, check_kinds, write_argument
 from discreet.requests.request import Argument, arguments
 from discreet.requests.request import Request as Asked
 from discreet.service.acts.book_acts import MOST_ENTRIES
@@ -65,13 +65,13 @@ class WrittenFloat(float):
         return made
 
 
-def parsed(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """Returns the content of a body.
 
     Raises:
         MalformedBody: if it is not understood.
 
-    >>> parsed(b'{"epsilon": 0.1, "epsilon": 10}')
+    >>> parse_body(b'{"epsilon": 0.1, "epsilon": 10}')
     Traceback (most recent call last):
     discreet.service.api.request_bodies.MalformedBody: The body is not usable: a name stands twice in an object. ...
     """
@@ -89,11 +89,11 @@ def parsed(body: bytes) -> Any:
 
 
 class ExactRequest(HttpRequest):
-    """A request whose JSON is read by `parsed`."""
+    """A request whose JSON is read by `parse_body`."""
 
     async def json(self) -> Any:
-        """See `parsed`."""
-        return parsed(await self.body())
+        """See `parse_body`."""
+        return parse_body(await self.body())
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -226,14 +226,14 @@ class BudgetModel(Model):
     rho: Amount | None = None
 
 
-def _named(arg: Arg) -> Any:
+def _choose_type(arg: Arg) -> Any:
     return Literal[arg.choices] if arg.choices else Name
 
 
-_TYPES: Mapping[Kind, Callable[[Arg], Any]] = covered(
+_TYPES: Mapping[Kind, Callable[[Arg], Any]] = check_kinds(
     {
         Kind.SQL: lambda _: Sql,
-        Kind.NAME: _named,
+        Kind.NAME: _choose_type,
         Kind.NAMES: lambda _: list[Name],
         Kind.TEXT: lambda _: Text,
         **dict.fromkeys((Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE), lambda _: Amount),
@@ -242,7 +242,7 @@ _TYPES: Mapping[Kind, Callable[[Arg], Any]] = covered(
         Kind.VALUE: lambda _: Scalar,
         Kind.VALUES: lambda _: Parameters,
         Kind.LEARNER: lambda _: Name,
-        Kind.GENERATOR: _named,
+        Kind.GENERATOR: _choose_type,
         Kind.DOMAIN: lambda _: dict[Name, Any],
         Kind.DOMAINS: lambda _: dict[Name, dict[Name, Any]],
         Kind.RULES: lambda _: list[dict[Name, Any]] | dict[Name, list[dict[Name, Any]]],
@@ -264,14 +264,14 @@ def body_of(request: type[Asked[Any]], *, base: type[Model] = Request, without: 
 
 
 def _fields(argument: Argument) -> dict[str, Any]:
-    arg, described = argument.arg, Hint(argument.arg.help).spelled(JSON)
+    arg, described = argument.arg, Hint(argument.arg.help).spell_for(JSON)
     if arg.kind is Kind.LEARNER:
         given: Any = (dict[Name, Any], Field(default={}, description="Its parameters that differ from their defaults."))
         return {"learner": (Name, Field(description=described)), "parameters": given}
     kind = _TYPES[arg.kind](arg)
     if arg.many:
         kind = Annotated[list[kind], Field(min_length=1, max_length=arg.most or MOST_LISTED)]  # type: ignore[valid-type]
-    if argument.required:
+    if argument.is_required:
         return {argument.name: (kind, Field(description=described))}
     if argument.default == "" and arg.kind is Kind.NAME:  # an empty name stands for all of them
         kind = Annotated[str, StringConstraints(max_length=LONGEST_NAME)]

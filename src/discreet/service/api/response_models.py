@@ -64,7 +64,7 @@ class TableModel(_Told):
 
 
 @cache
-def _described(form: DocumentForm[Any]) -> type[BaseModel]:
+def _describe_form(form: DocumentForm[Any]) -> type[BaseModel]:
     """Returns the description of the documents of a form; parts that stand beside others are those of a base."""
     kind = {"kind": Literal[form.kind]} if form.says_kind else {}
     beside = [_json_type(each.type) for each in form.parts.values() if isinstance(each, Beside)]
@@ -95,7 +95,7 @@ def _json_type(kind: Any) -> Any:
         return Literal[tuple(each.value for each in kind)]
     found = next((told for known, told in _JSON.items() if issubclass(kind, known)), kind)
     form = form_of(kind) if found is kind else None
-    return found if form is None else _described(form)
+    return found if form is None else _describe_form(form)
 
 
 _JSON: Mapping[type, Any] = {
@@ -124,7 +124,7 @@ JOB = DocumentForm(
     },
     writes=lambda job: {"operation": job.operation.value, "document": job.document, "error": job.error},
 )
-JobModel, HistoryModel, HeadModel = _described(JOB), _described(ENTRIES), _described(HEAD)
+JobModel, HistoryModel, HeadModel = _describe_form(JOB), _describe_form(ENTRIES), _describe_form(HEAD)
 TablesModel = _model("tables", "The tables that a key is for.", {"tables": list[TableModel]})
 BudgetsModel = _model(
     "budgets", "The accounts that a caller sees, with their own part of each.", {"budgets": list[dict[str, Any]]}
@@ -138,7 +138,7 @@ PeopleModel = _model("people", "Everybody who is known.", {"people": list[Person
 KeysModel = _model("keys", "Keys, in use or not.", {"keys": list[AccessKey]})
 _NEW_KEY = "A new key: its public id, and the key itself, which is shown this once."
 MODELS: Mapping[str, type[BaseModel]] = {
-    "person": _described(PERSON),
+    "person": _describe_form(PERSON),
     "keys": KeysModel,
     "new key": _model("new key", _NEW_KEY, {"id": str, "key": str}),
 }
@@ -152,7 +152,7 @@ def result(model: type[BaseModel]) -> Responses:
 
 def verb_model(verb: Verb) -> type[BaseModel]:
     """Returns the description of what a service tells after a verb."""
-    return MODELS.get(verb.document) or _described(result_of(verb))
+    return MODELS.get(verb.document) or _describe_form(result_of(verb))
 
 
 def verb_result(verb: Verb) -> Responses:

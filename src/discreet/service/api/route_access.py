@@ -116,8 +116,8 @@ class SecuredRoute(APIRoute):
         """Returns what handles a request: first who it is, then what it holds."""
         handle, need, takes_body = super().get_route_handler(), self.need, self.body_field is not None
 
-        async def guarded(request: Request) -> Response:
-            request.state.caller = admitted(request, need)
+        async def handle_guarded(request: Request) -> Response:
+            request.state.caller = admit_caller(request, need)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if takes_body and kind != "application/json":
                 raise HTTPException(415)
@@ -125,10 +125,10 @@ class SecuredRoute(APIRoute):
             await exact.body()  # here, where one that is too large is told from one that is malformed
             return await handle(exact)
 
-        return guarded
+        return handle_guarded
 
 
-def admitted(request: Request, need: Need) -> Caller:
+def admit_caller(request: Request, need: Need) -> Caller:
     """Returns who calls, if they may, and counts the request.
 
     Raises:

@@ -49,10 +49,12 @@ def _work_endpoint(verb: Verb) -> Callable[..., Any]:
             return json_response(JOB.write(status), 202, {"Location": f"/v1/jobs/{status.id}"})
         if has_forms(verb):
             choose_form(call.accept)
-        document = await watched(call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller)
+        document = await watch_outcome(
+            call.offices.desk.perform(call.caller, work), call.offices.identities, call.caller
+        )
         return answer_response(document, call.accept)
 
-    return _described(endpoint, verb, {"body": body_of(verb.request), "call": Working})
+    return _describe_endpoint(endpoint, verb, {"body": body_of(verb.request), "call": Working})
 
 
 def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
@@ -68,10 +70,10 @@ def _ledger_endpoint(verb: Verb) -> Callable[..., Any]:
     if method != "POST":
         body = Annotated[body, Query()]
     asked = {"body": body} if any(each.name not in places for each in arguments(verb.request)) else {}
-    return _described(endpoint, verb, {**dict.fromkeys(places, str), **asked, "call": Looking})
+    return _describe_endpoint(endpoint, verb, {**dict.fromkeys(places, str), **asked, "call": Looking})
 
 
-def _described(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any]) -> Callable[..., Any]:
+def _describe_endpoint(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any]) -> Callable[..., Any]:
     """Has FastAPI see a function with these arguments; its name is the id of the route in OpenAPI."""
     made: Any = endpoint
     made.__name__, made.__doc__ = verb.name, verb.request.__doc__
@@ -83,7 +85,7 @@ def _described(endpoint: Callable[..., Any], verb: Verb, taken: Mapping[str, Any
 add_routes((*VERBS.values(), *PEOPLE_VERBS.values()), router)
 
 
-async def watched(
+async def watch_outcome(
     outcome: Coroutine[Any, Any, Document], identities: Identities, caller: Caller, *, again: float = LOOK_AGAIN
 ) -> Document:
     """Waits for an outcome as long as the key of its caller may be used.

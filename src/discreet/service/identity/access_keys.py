@@ -139,7 +139,7 @@ def id_of(text: str) -> str:
     return text.split("_")[1]
 
 
-def hashed(text: str) -> bytes:
+def hash_secret(text: str) -> bytes:
     """Returns what is kept of a key, a token or a link."""
     return sha256(b"discreet secret\n" + text.encode("utf-8", "surrogatepass")).digest()
 
@@ -149,7 +149,7 @@ def find(database: IdentityDatabase, text: object, now: float) -> AccessKey | No
     shown = text if isinstance(text, str) else ""
     match = _KEY.fullmatch(shown)
     row = database.row(f"{_FOUND} WHERE k.id = ?", match[1] if match else "")
-    same = hmac.compare_digest(hashed(shown), row["hash"] if row is not None else _NOTHING)
+    same = hmac.compare_digest(hash_secret(shown), row["hash"] if row is not None else _NOTHING)
     return _usable(row, now) if row is not None and same else None
 
 
@@ -165,7 +165,7 @@ def _usable(row: sqlite3.Row | None, now: float) -> AccessKey | None:
     return found if found.live(now) else None
 
 
-def known(database: IdentityDatabase, key_id: str) -> AccessKey | None:
+def find_any_by_id(database: IdentityDatabase, key_id: str) -> AccessKey | None:
     """Returns a key, in use or not."""
     row = database.row(f"{_FOUND} WHERE k.id = ?", key_id)
     return None if row is None else AccessKey.of(row)
@@ -206,7 +206,7 @@ def insert(
         (
             key_id,
             person,
-            hashed(text),
+            hash_secret(text),
             proof.stored_key,
             proof.server_key,
             tables,

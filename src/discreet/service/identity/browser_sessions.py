@@ -16,7 +16,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.identity.access_keys import find_by_id, hashed
+from discreet.service.identity.access_keys import find_by_id, hash_secret
 from discreet.service.identity.identity_database import IdentityDatabase
 
 SESSION = "session:"
@@ -72,7 +72,7 @@ def insert_link(connection: sqlite3.Connection, person: str, limits: SessionLimi
     """
     text = token()
     connection.execute("DELETE FROM links WHERE expires <= ?", (now,))
-    connection.execute("INSERT INTO links VALUES (?,?,?,?)", (hashed(text), person, now, now + limits.link))
+    connection.execute("INSERT INTO links VALUES (?,?,?,?)", (hash_secret(text), person, now, now + limits.link))
     return text
 
 
@@ -85,7 +85,7 @@ def take_link(connection: sqlite3.Connection, text: object, now: float) -> str:
     Raises:
         NotAuthenticated: if there is none, it was used, or it is late; all alike.
     """
-    mark = hashed(text if isinstance(text, str) else "")
+    mark = hash_secret(text if isinstance(text, str) else "")
     row = connection.execute(
         "SELECT l.person FROM links l JOIN people p ON p.name = l.person "
         "WHERE l.hash = ? AND l.expires > ? AND p.disabled IS NULL",
@@ -112,19 +112,19 @@ def insert_session(
         "(SELECT hash FROM sessions WHERE person = ? ORDER BY created DESC, id LIMIT ?)",
         (person, person, limits.most - 1),
     )
-    values = (hashed(text), public, person, now, now, now + limits.absolute)
+    values = (hash_secret(text), public, person, now, now, now + limits.absolute)
     connection.execute("INSERT INTO sessions VALUES (?,?,?,?,?,?)", values)
     return text
 
 
 def end_session(connection: sqlite3.Connection, text: object) -> None:
     """Ends a session, if there is one."""
-    connection.execute("DELETE FROM sessions WHERE hash = ?", (hashed(text if isinstance(text, str) else ""),))
+    connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(text if isinstance(text, str) else ""),))
 
 
 def find_session(database: IdentityDatabase, text: object, limits: SessionLimits, now: float) -> Caller | None:
     """Returns who a session's token stands for, if it may be used now, and notes the use."""
-    mark = hashed(text if isinstance(text, str) else "")
+    mark = hash_secret(text if isinstance(text, str) else "")
     row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
     if row is None or not _lasts(row, limits, now):
         return None

@@ -58,7 +58,7 @@ class Identities:
         self,
         path: str | Path,
         *,
-        record: Recorder = people.unrecorded,
+        record: Recorder = people.record_nothing,
         limits: SessionLimits = SessionLimits(),  # noqa: B008 - frozen
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -68,7 +68,7 @@ class Identities:
         with self.database.acting() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO people VALUES (?,?,?,?,NULL)",
-                (OWNER, people.folded(OWNER), ServiceRole.OWNER.value, clock()),
+                (OWNER, people.fold_name(OWNER), ServiceRole.OWNER.value, clock()),
             )
             connection.execute("INSERT OR IGNORE INTO secrets VALUES (?,?)", (_SALTS, random_bytes(_SALT_SECRET_BYTES)))
         self._salts: bytes = self.database.rows("SELECT value FROM secrets WHERE name = ?", _SALTS)[0]["value"]
@@ -85,7 +85,7 @@ class Identities:
         Raises:
             NotAuthenticated: if it is malformed, unknown, expired, revoked, or its person is disabled; all alike.
         """
-        return _proven(access_keys.find(self.database, text, self.clock()))
+        return _require_caller(access_keys.find(self.database, text, self.clock()))
 
     def caller_of_key(self, key_id: str) -> Caller:
         """Returns who has a key that was proven before, such as at the beginning of a connection.
@@ -93,7 +93,7 @@ class Identities:
         Raises:
             NotAuthenticated: if it has expired since, was revoked or replaced, or its person was disabled.
         """
-        return _proven(access_keys.find_by_id(self.database, key_id, self.clock()))
+        return _require_caller(access_keys.find_by_id(self.database, key_id, self.clock()))
 
     def is_valid(self, caller: Caller) -> bool:
         """Tells whether what a caller has shown is still valid: for requests that take long."""
@@ -213,7 +213,9 @@ class Identities:
             NotPermitted: if `by` may not make that role.
             InvalidParameter: if the name is taken, reserved or none.
         """
-        made = Person(name=people.checked(name, ServiceRole(role)), role=ServiceRole(role), created=self.clock())
+        made = Person(
+            name=people.check_person_name(name, ServiceRole(role)), role=ServiceRole(role), created=self.clock()
+        )
         people.require_managing(by, "", made.role, "make somebody")
         _require_new(made.name, self.database.rows("SELECT name FROM people"))
         self._record("make person", by=by.name, about=made.name, role=made.role)
@@ -223,7 +225,7 @@ class Identities:
 
     def _insert(self, connection: sqlite3.Connection, person: Person) -> None:
         _require_new(person.name, connection.execute("SELECT name FROM people").fetchall())  # some may be new
-        values = (person.name, people.folded(person.name), person.role.value, person.created)
+        values = (person.name, people.fold_name(person.name), person.role.value, person.created)
         try:
             connection.execute("INSERT INTO people VALUES (?,?,?,?,NULL)", values)
         except sqlite3.IntegrityError:  # somebody else was faster
@@ -380,7 +382,7 @@ class Identities:
 
     def _key(self, by: Caller, key_id: str, act: str) -> AccessKey:
         """A key that `by` may act on: whether others exist is not said."""
-        key = access_keys.known(self.database, key_id)
+        key = access_keys.find_any_by_id(self.database, key_id)
         own = key is not None and by.name == key.person
         if key is None or not (own or (by.may(Permission.MANAGE_PEOPLE) and people.manages(by, key.person, key.role))):
             raise NotPermitted(by.name, act, "Look for its id among your keys.")
@@ -396,7 +398,7 @@ def _require_new(name: str, known: Iterable[sqlite3.Row]) -> None:
         raise InvalidParameter("name", name, "not to be taken", hint)
 
 
-def _proven(key: AccessKey | None) -> Caller:
+def _require_caller(key: AccessKey | None) -> Caller:
     if key is None:
         raise NotAuthenticated
     return key.caller

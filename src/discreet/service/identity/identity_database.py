@@ -69,14 +69,14 @@ class IdentityDatabase:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._lock = threading.RLock()
-        with _translated():
+        with _translate_errors():
             if self.path != MEMORY:
                 _ready_file(self.path)
-            self._durable = self._opened("FULL")
+            self._durable = self._open_connection("FULL")
             _migrate(self._durable)
-            self._quick = self._durable if self.path == MEMORY else self._opened("NORMAL")
+            self._quick = self._durable if self.path == MEMORY else self._open_connection("NORMAL")
 
-    def _opened(self, synchronous: str) -> sqlite3.Connection:
+    def _open_connection(self, synchronous: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
         try:
             _recognise(connection)
@@ -103,7 +103,7 @@ class IdentityDatabase:
 
     @contextmanager
     def _transaction(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated():
+        with self._lock, _translate_errors():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -118,7 +118,7 @@ class IdentityDatabase:
         A value that is no Unicode, as a client can make one up, is in no row.
         """
         try:
-            with self._lock, _translated():
+            with self._lock, _translate_errors():
                 return list(self._quick.execute(query, values))
         except UnicodeEncodeError:
             return []
@@ -135,7 +135,7 @@ class IdentityDatabase:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Errors of the database and the file system under our own name, without the values that caused them."""
     try:
         yield

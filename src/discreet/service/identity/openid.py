@@ -34,7 +34,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, NotAuthenticated, ServiceUnavailable
 from discreet.noise.tokens import token
 from discreet.service.caller import ServiceRole
-from discreet.service.identity.access_keys import hashed
+from discreet.service.identity.access_keys import hash_secret
 from discreet.service.identity.identities import Identities
 from discreet.service.settings import LOOPBACK
 
@@ -86,14 +86,14 @@ class _Pending:
 
     def keep(self, ticket: str, attempt: _Attempt) -> None:
         with self._lock:
-            self._kept[hashed(ticket)] = attempt
+            self._kept[hash_secret(ticket)] = attempt
             while len(self._kept) > _MOST_PENDING:
                 self._kept.popitem(last=False)
 
     def take(self, ticket: object, state: object) -> _Attempt:
         """The attempt of a browser, if it comes back in time with its state."""
         with self._lock:
-            found = self._kept.pop(hashed(ticket if isinstance(ticket, str) else ""), None)
+            found = self._kept.pop(hash_secret(ticket if isinstance(ticket, str) else ""), None)
         shown = state.encode("utf-8", "surrogatepass") if isinstance(state, str) else b""
         if found is None or self._clock() >= found.ends or not hmac.compare_digest(found.state.encode(), shown):
             raise NotAuthenticated
@@ -203,7 +203,7 @@ class OpenIdSignIn:
         if not isinstance(code, str) or not code:
             raise NotAuthenticated
         provider = self._provider()
-        claims = self._claims(self._exchanged(provider, attempt, code), provider)
+        claims = self._claims(self._exchange_code(provider, attempt, code), provider)
         self._check(claims, attempt)
         return self._identities.sign_in_known(self._name(claims), replaces=replaces)
 
@@ -225,7 +225,7 @@ class OpenIdSignIn:
         except InvalidParameter:
             raise ServiceUnavailable(f"The provider of identities names no safe {name}") from None
 
-    def _exchanged(self, provider: Mapping[str, Any], attempt: _Attempt, code: str) -> str:
+    def _exchange_code(self, provider: Mapping[str, Any], attempt: _Attempt, code: str) -> str:
         """The ID token for a code."""
         form = {
             "grant_type": "authorization_code",

@@ -38,7 +38,7 @@ class Recorder(Protocol):
         """
 
 
-def unrecorded(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
+def record_nothing(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
     """Writes nothing; for tests and play."""
 
 
@@ -62,22 +62,22 @@ class Person:
         return cls(name=row["name"], role=role, created=row["created"], disabled=row["disabled"])
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     r"""Returns what two names share that a reader could take for one another by case or compatible letters.
 
-    >>> folded("Owner") == folded("owner") == folded("\uff4fwner")
+    >>> fold_name("Owner") == fold_name("owner") == fold_name("\uff4fwner")
     True
     """
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def checked(name: object, role: ServiceRole) -> str:
+def check_person_name(name: object, role: ServiceRole) -> str:
     """Returns the name of a new person.
 
     Raises:
         InvalidParameter: if it is no name of the book's, or the reserved one of the owner for somebody else.
 
-    >>> checked("Owner", ServiceRole.ANALYST)
+    >>> check_person_name("Owner", ServiceRole.ANALYST)
     Traceback (most recent call last):
     discreet.errors.InvalidParameter: Expected name='Owner' not to be that of the owner. Choose another name.
     """

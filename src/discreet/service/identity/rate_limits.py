@@ -57,7 +57,7 @@ class Buckets:
             0, or the seconds until there is one.
         """
         with self._lock:
-            bucket = self._filled(name)
+            bucket = self._refill_bucket(name)
             missing = self._wait(bucket)
             if not missing:
                 bucket.level -= 1
@@ -66,7 +66,7 @@ class Buckets:
     def _wait(self, bucket: _Bucket) -> float:
         return 0.0 if bucket.level >= 1 else (1 - bucket.level) / self._rate
 
-    def _filled(self, name: str) -> _Bucket:
+    def _refill_bucket(self, name: str) -> _Bucket:
         now = self._clock()
         bucket = self._kept.setdefault(name, _Bucket(self._size, now))
         self._kept.move_to_end(name)
@@ -108,7 +108,7 @@ class RateLimits:
         Raises:
             TooManyRequests: if the caller has had as many as they may.
         """
-        who = counted(caller)
+        who = counted_identity(caller)
         _refuse(self._requests.take(who), "Too many requests with this key or by this person")
         if charging:
             self._count_question(who)
@@ -116,7 +116,7 @@ class RateLimits:
     def questions_left(self, caller: Caller) -> int:
         """Returns how many questions a caller may still ask today."""
         row = self._database.row(
-            "SELECT questions FROM counts WHERE day = ? AND credential = ?", self._today(), counted(caller)
+            "SELECT questions FROM counts WHERE day = ? AND credential = ?", self._today(), counted_identity(caller)
         )
         return max(0, self._per_day - (row["questions"] if row is not None else 0))
 
@@ -156,7 +156,7 @@ class RateLimits:
         _refuse(self._everybody.take(EVERYBODY), reason)
 
 
-def counted(caller: Caller) -> str:
+def counted_identity(caller: Caller) -> str:
     """Returns what limits count of a caller: a key with those that replaced it, or all sessions of a person.
 
     A session that was begun with a key counts as the key.

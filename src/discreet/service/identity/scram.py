@@ -116,8 +116,8 @@ class Exchange:
         if found is None or said is None:
             raise NotAuthenticated
         binding, bare, nonce, answer = said
-        proof = _decoded(found["proof"])
-        same = _decoded(found["binding"]) == binding.encode() and hmac.compare_digest(found["nonce"], nonce)
+        proof = _decode_base64(found["proof"])
+        same = _decode_base64(found["binding"]) == binding.encode() and hmac.compare_digest(found["nonce"], nonce)
         if not same or len(proof) != sha256().digest_size:
             raise NotAuthenticated
         told = f"{bare},{answer},{found['bare']}".encode()
@@ -141,7 +141,7 @@ def _text(message: bytes) -> str:
     return text
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):

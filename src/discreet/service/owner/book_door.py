@@ -65,18 +65,18 @@ class BookDoor:
         self._asked: float | None = None
         self.outage = False
         self._methods: Mapping[str, Callable[..., Any]] = {
-            **_bound(self, _READING),
-            **(_bound(self, _SPENDING) if spending else {}),
-            **(_bound(self, _STEWARDS) if steward else {}),
+            **_select_functions(self, _READING),
+            **(_select_functions(self, _SPENDING) if spending else {}),
+            **(_select_functions(self, _STEWARDS) if steward else {}),
         }
 
     @property
-    def charged(self) -> bool:
+    def has_charged(self) -> bool:
         """Tells whether anything was charged, or claimed, for the request."""
         return bool(self._receipts)
 
     @property
-    def ended(self) -> bool:
+    def has_all_outcomes(self) -> bool:
         """Tells whether every charge has an outcome that is in the book."""
         return self._receipts.keys() <= self._ended
 
@@ -95,7 +95,7 @@ class BookDoor:
             self._asked = None
 
     @property
-    def waited(self) -> float:
+    def seconds_waited(self) -> float:
         """Returns for how many seconds the worker has waited for the book; 0 if it does not."""
         return 0.0 if self._asked is None else time.monotonic() - self._asked
 
@@ -159,17 +159,17 @@ class BookDoor:
         found = self._book.refusal(account, priced, analyst=self._analyst, project=self._project)
         return None if found is None else error_document(found)
 
-    def stored(self, replay_key: str) -> list[Any]:
+    def read_answers(self, replay_key: str) -> list[Any]:
         """Returns the answers kept under a replay key."""
-        return [write_stored(one) for one in self._book.stored(replay_key)]
+        return [write_stored(one) for one in self._book.read_answers(replay_key)]
 
-    def related(self, start: str, most: int) -> list[Any]:
+    def read_headers(self, start: str, most: int) -> list[Any]:
         """Returns the headers of answers whose replay key begins like this."""
-        return [write_header(one) for one in self._book.related(start, most=min(most, MOST_RELATED))]
+        return [write_header(one) for one in self._book.read_headers(start, most=min(most, MOST_RELATED))]
 
-    def opened(self, place: list[Any]) -> list[Any]:
+    def read_answer(self, place: list[Any]) -> list[Any]:
         """Returns the whole answer of a header."""
-        return write_stored(self._book.opened(AnswerPlace(*place)))
+        return write_stored(self._book.read_answer(AnswerPlace(*place)))
 
     def account(self, account: str) -> str:
         """Returns what an account was opened as."""
@@ -198,13 +198,13 @@ class BookDoor:
         found = self._book.role(account, who) if self._analyst in (who, OWNER) else None
         return None if found is None else found.value
 
-    def allotted(self, account: str, project: str) -> Any:
+    def project_cap(self, account: str, project: str) -> Any:
         """Returns the cap of a project."""
-        return write_cap(self._book.allotted(project, account=account))
+        return write_cap(self._book.project_cap(project, account=account))
 
-    def capped(self, account: str, analyst: str) -> Any:
+    def analyst_cap(self, account: str, analyst: str) -> Any:
         """Returns the cap of whoever asks."""
-        return write_cap(self._book.capped(analyst if self._analyst == OWNER else self._analyst, account=account))
+        return write_cap(self._book.analyst_cap(analyst if self._analyst == OWNER else self._analyst, account=account))
 
     # -------------------------------------------------------------------------------------------------------- spending
 
@@ -294,9 +294,9 @@ class BookDoor:
         """Returns all that was released on the way."""
         return [write_stored(one) for one in self._book.all_beside(self._own(sequence))]
 
-    def released(self, sequence: int) -> str:
+    def read_released_event(self, sequence: int) -> str:
         """Returns the event of all that was released for a charge."""
-        return events.to_json(self._book.released(self._own(sequence)))
+        return events.to_json(self._book.read_released_event(self._own(sequence)))
 
     # ------------------------------------------------------------------------------------------------------ a steward's
 
@@ -340,8 +340,17 @@ class BookDoor:
         self._book.stewardship.allot(project, account=account, cap=read_loss(cap), by=self._analyst)
 
 
-_READING: tuple[str, ...] = ("admit", "is_charged", "refusal", "stored", "related", "account", "accounts", "origins")
-_READING += ("opened", "balance", "role", "allotted", "capped", "declaration")
+_READING: tuple[str, ...] = (
+    "admit",
+    "is_charged",
+    "refusal",
+    "read_answers",
+    "read_headers",
+    "account",
+    "accounts",
+    "origins",
+)
+_READING += ("read_answer", "balance", "role", "project_cap", "analyst_cap", "declaration")
 _SPENDING: tuple[str, ...] = (
     "charge",
     "claim",
@@ -352,10 +361,10 @@ _SPENDING: tuple[str, ...] = (
     "store_beside",
     "beside",
 )
-_SPENDING += ("all_beside", "released")
+_SPENDING += ("all_beside", "read_released_event")
 _STEWARDS = ("open_account", "attach", "appoint", "allot")
 
 
-def _bound(door: BookDoor, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+def _select_functions(door: BookDoor, names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     """Functions by name, taken from the class: a worker's text never reaches getattr."""
     return {name: vars(type(door))[name] for name in names}

@@ -62,7 +62,7 @@ class Nursery:
             ServiceUnavailable: if none can be had.
         """
         with self._lock:
-            control = self._opened()
+            control = self._open_control()
             try:
                 socket.send_fds(control, [b"w"], [theirs.fileno()])
                 said, handles, _, _ = socket.recv_fds(control, PID.size, 1)
@@ -78,7 +78,7 @@ class Nursery:
         with self._lock:
             self._end()
 
-    def _opened(self) -> socket.socket:
+    def _open_control(self) -> socket.socket:
         if self._control is not None and self._process is not None and self._process.poll() is None:
             return self._control
         self._end()

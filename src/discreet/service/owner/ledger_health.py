@@ -35,7 +35,7 @@ class LedgerHealth:
     async def check(self) -> bool:
         """Tells whether the ledger answers; one look serves all who ask meanwhile."""
         if self._looked is None or self._clock() - self._looked >= self._fresh:
-            look = self._begun()
+            look = self._ensure_check()
             await asyncio.wait({look}, timeout=self._patience)
             if not look.done():
                 self.down = True
@@ -48,13 +48,13 @@ class LedgerHealth:
             ServiceUnavailable: then.
         """
         if self.down:
-            self._begun()
+            self._ensure_check()
             raise no_answer()
 
     def note_outage(self) -> None:
         """Notes that a request found no answer."""
         self.down = True
-        self._begun()
+        self._ensure_check()
 
     def close(self) -> None:
         """Looks no more."""
@@ -62,7 +62,7 @@ class LedgerHealth:
         if self._look is not None:
             self._look.cancel()
 
-    def _begun(self) -> asyncio.Task[None]:
+    def _ensure_check(self) -> asyncio.Task[None]:
         if self._look is None or self._look.done():
             self._look = asyncio.get_running_loop().create_task(self._looking())
         return self._look

@@ -79,7 +79,7 @@ class OpenRequest:
     def status(self) -> JobStatus:
         """Returns what its caller may know now."""
         if self.outcome.done():
-            return self._ended()
+            return self._final_status()
         if self.admitted is None:
             return JobStatus(id=self.id, operation=self.work.operation, state=JobState.QUEUED)
         seen = last_release_time(self.admitted, time.monotonic(), self.tick)
@@ -87,7 +87,7 @@ class OpenRequest:
         stage = told[-1] if told else ""
         return JobStatus(id=self.id, operation=self.work.operation, state=JobState.RUNNING, stage=stage)
 
-    def _ended(self) -> JobStatus:
+    def _final_status(self) -> JobStatus:
         found = self.outcome.exception()
         if found is None:
             document = self.outcome.result()

@@ -210,7 +210,7 @@ class ServiceDesk:
     @property
     def ready(self) -> bool:
         """Tells whether questions are answered, as long as the ledger answers."""
-        return not self._stopping and not self._book.stopped and self._pool.ready
+        return not self._stopping and not self._book.is_stopped and self._pool.ready
 
     @property
     def gauges(self) -> dict[str, int]:
@@ -237,11 +237,11 @@ class ServiceDesk:
 
     async def perform(self, caller: Caller, work: Work) -> Document:
         """See `Desk.perform`; a caller who goes away stops nothing."""
-        return await asyncio.shield(self._taken(caller, work).outcome)
+        return await asyncio.shield(self._accept_request(caller, work).outcome)
 
     def begin(self, caller: Caller, work: Work) -> JobStatus:
         """See `Desk.begin`."""
-        return self._taken(caller, work).status
+        return self._accept_request(caller, work).status
 
     def job(self, caller: Caller, job: str) -> JobStatus:
         """See `Desk.job`."""
@@ -254,7 +254,7 @@ class ServiceDesk:
             status = running.status
             if status != last:
                 yield status
-            if status.state.ended:
+            if status.state.has_ended:
                 return
             last = status
             await self._news(running)
@@ -291,14 +291,14 @@ class ServiceDesk:
             raise UnknownJob
         return found
 
-    def _taken(self, caller: Caller, work: Work) -> OpenRequest:
+    def _accept_request(self, caller: Caller, work: Work) -> OpenRequest:
         """The request, or the equal one under the same key that is at work already."""
-        work = self._checked(caller, work)
+        work = self._check_request(caller, work)
         place = None if work.key is None else (caller.name, work.key)
         other = None if place is None else self._by_key.get(place)
         if other is not None and other.work == work and other.caller.tables == caller.tables and not other.cancelled:
             return other
-        running = self._noted(caller, work)
+        running = self._register_request(caller, work)
         if place is not None:
             self._by_key[place] = running
         before = None if other is None else other.task
@@ -308,7 +308,7 @@ class ServiceDesk:
         running.stop = running.halt = lambda: _cancel(task)
         return running
 
-    def _checked(self, caller: Caller, work: Work) -> Work:
+    def _check_request(self, caller: Caller, work: Work) -> Work:
         caller.require(work.operation.permission)
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
@@ -324,10 +324,10 @@ class ServiceDesk:
 
     def _require_book(self) -> None:
         """After a write of which nobody knows whether it is on the disk, nothing is answered until a restart."""
-        if self._book.stopped:
+        if self._book.is_stopped:
             raise ServiceUnavailable("The book of accounts cannot be relied on", "The owner starts the service again.")
 
-    def _noted(self, caller: Caller, work: Work) -> OpenRequest:
+    def _register_request(self, caller: Caller, work: Work) -> OpenRequest:
         """A new request, among those that can be looked at; the oldest that ended are forgotten."""
         now = time.monotonic()
         old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
@@ -346,7 +346,7 @@ class ServiceDesk:
         try:
             if before is not None:  # what comes second under a key meets the charge of the first
                 await asyncio.wait({before})
-            found = await self._done(running)
+            found = await self._run_request(running)
         except DiscreetError as error:
             found = error
         except asyncio.CancelledError:
@@ -358,7 +358,7 @@ class ServiceDesk:
             del self._by_key[place]
         running.finish(found)
 
-    async def _done(self, running: OpenRequest) -> Document:
+    async def _run_request(self, running: OpenRequest) -> Document:
         way, work = self._ways[running.work.operation.queue], running.work
         if work.operation is OPERATIONS["protect"] and work.arguments.get("change") is not None:
             require_of_the_service(str(work.arguments.get("name")), self._config)
@@ -375,7 +375,7 @@ class ServiceDesk:
             worker = await way.pool.take()
             running.admitted = time.monotonic()
             running.changed.set()
-            found = await self._supervised(way, worker, door, running)
+            found = await self._supervise_request(way, worker, door, running)
             if self._settings.hold_slots:
                 await self._until_release(door, running)
         await self._until_release(door, running)
@@ -383,15 +383,15 @@ class ServiceDesk:
         if isinstance(found, DiscreetError):
             raise found
         if work.operation is OPERATIONS["protect"]:
-            await self._protected(work, found)
+            await self._register_table(work, found)
         return found
 
-    async def _supervised(
+    async def _supervise_request(
         self, way: _Way, worker: WorkerProcess, door: BookDoor, running: OpenRequest
     ) -> Document | DiscreetError:
         request, reusable = Supervised(worker, door, running, way.deadlines, self._ledger), False
         try:
-            found, reusable = await request.ended()
+            found, reusable = await request.run_to_end()
         finally:
             (way.pool.give_back if reusable else way.pool.discard)(worker)
         if door.outage:
@@ -400,11 +400,11 @@ class ServiceDesk:
 
     async def _until_release(self, door: BookDoor, running: OpenRequest) -> None:
         """What was charged leaves at a tick; what was not depends on nothing private, and leaves at once."""
-        if door.charged and running.admitted is not None:
+        if door.has_charged and running.admitted is not None:
             moment = release_time(running.admitted, time.monotonic(), self._settings.tick)
             await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
-    async def _protected(self, work: Work, found: Document) -> None:
+    async def _register_table(self, work: Work, found: Document) -> None:
         """Keeps a new table's declaration, and lets workers start again that know it."""
         self._declared.add(dict(work.arguments))
         self._facts = found.pop("tables")

@@ -52,7 +52,7 @@ class Supervised:
     deadlines: Deadlines
     ledger: Executor
 
-    async def ended(self) -> tuple[Document | DiscreetError, bool]:
+    async def run_to_end(self) -> tuple[Document | DiscreetError, bool]:
         """Lets the worker do it, and returns the outcome, and whether the worker may be asked again.
 
         A caller stops it before the charge only. Afterwards data are read, and whether a stop came before or after
@@ -63,23 +63,23 @@ class Supervised:
             self.worker.perform(_request(self.running), self.door, self.running.tell)
         )
         stop = asyncio.Event()
-        self.running.stop = lambda: None if self.door.charged else stop.set()
+        self.running.stop = lambda: None if self.door.has_charged else stop.set()
         self.running.halt = stop.set
-        await self._watched(talk, stop)
+        await self._wait_for_end(talk, stop)
         if not talk.done():  # too late, or stopped
             self.worker.kill()
             talk.cancel()
-        said = await _said(talk)
-        left = await self._closed(failed=not stop.is_set())
+        said = await _receive_reply(talk)
+        left = await self._close_gateway(failed=not stop.is_set())
         if self.door.outage:
             return self._without_ledger(said), False
         if left or said is None:
-            return self._lost(left=left, stopped=stop.is_set()), False
+            return self._build_worker_error(left=left, stopped=stop.is_set()), False
         if isinstance(said, dict):
             said = {**said, "receipt": self._receipt()}
         return said, not isinstance(said, QueryFailed | InternalError)
 
-    async def _closed(self, *, failed: bool) -> bool:
+    async def _close_gateway(self, *, failed: bool) -> bool:
         """Closes the door, and tells whether a charge was open; a book that does not answer is not waited for.
 
         What is open then is ended, or noted as interrupted, as soon as the book answers: that uses up no credit.
@@ -94,9 +94,9 @@ class Supervised:
 
     def _without_ledger(self, said: Document | DiscreetError | None) -> Document | DiscreetError:
         """What is told of a request during which the book did not answer: an answer only if it is stored."""
-        if isinstance(said, dict) and self.door.ended:
+        if isinstance(said, dict) and self.door.has_all_outcomes:
             return {**said, "receipt": self._receipt()}
-        if self.door.charged:
+        if self.door.has_charged:
             return no_answer("What was charged stays charged. Ask again under the same key: it is charged once.")
         return no_answer("Try again later. Ask under a key, and it is charged once whatever has happened.")
 
@@ -105,27 +105,27 @@ class Supervised:
         charges = self.door.charges
         return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
 
-    async def _watched(self, talk: asyncio.Task[Document], stop: asyncio.Event) -> None:
+    async def _wait_for_end(self, talk: asyncio.Task[Document], stop: asyncio.Event) -> None:
         """Waits for the end, for the deadline of planning if nothing is charged by then, for the deadline."""
         watch = asyncio.get_running_loop().create_task(stop.wait())
         both: set[asyncio.Task[Any]] = {talk, watch}
         whole, planning = self.deadlines.whole, self.deadlines.planning
         first = whole if planning is None else min(planning, whole)
         done, _ = await asyncio.wait(both, timeout=first, return_when=asyncio.FIRST_COMPLETED)
-        if not done and self.door.charged:
+        if not done and self.door.has_charged:
             done, _ = await asyncio.wait(both, timeout=whole - first, return_when=asyncio.FIRST_COMPLETED)
-        if not done and self.door.waited > OUTAGE:  # it was late for the book, and not for what it does
+        if not done and self.door.seconds_waited > OUTAGE:  # it was late for the book, and not for what it does
             self.door.outage = True
         watch.cancel()
 
-    def _lost(self, *, left: bool, stopped: bool) -> DiscreetError:
+    def _build_worker_error(self, *, left: bool, stopped: bool) -> DiscreetError:
         """What is told of a request whose worker is gone, or which has left a charge without an outcome."""
         if stopped:
-            hint = "What was charged stays charged." if self.door.charged else "Nothing was spent."
+            hint = "What was charged stays charged." if self.door.has_charged else "Nothing was spent."
             return ServiceUnavailable("The request was stopped", hint)
         if left:
             return QueryFailed()
-        if self.door.charged:
+        if self.door.has_charged:
             return ServiceUnavailable(STORED, "Ask again: it costs nothing.", retry_after=1)
         if self.running.work.operation in _FILES:
             hint = "It may be damaged. Else split it, or give the service more memory or time in [service]."
@@ -149,7 +149,7 @@ def _overlook(closing: asyncio.Future[bool]) -> None:
         closing.exception()
 
 
-async def _said(talk: asyncio.Task[Document]) -> Document | DiscreetError | None:
+async def _receive_reply(talk: asyncio.Task[Document]) -> Document | DiscreetError | None:
     """What a worker has said; None if it was lost or killed."""
     try:
         return await talk

@@ -38,11 +38,11 @@ class WorkerPool:
     def open(self) -> None:
         """Starts as many workers as are missing."""
         while not self._closed and len(self._idle) + len(self._busy) + len(self._starting) < self._size:
-            task = asyncio.get_running_loop().create_task(self._started())
+            task = asyncio.get_running_loop().create_task(self._start_worker())
             self._starting.add(task)
             task.add_done_callback(self._starting.discard)
 
-    async def _started(self) -> None:
+    async def _start_worker(self) -> None:
         generation = self._generation
         while not self._closed:
             try:

@@ -15,7 +15,7 @@ from discreet.presentation.documents.error_documents import error_document, read
 from discreet.service.desk import Document
 from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Child, Nursery
-from discreet.service.worker.messages import LENGTH, MOST, packed, parsed
+from discreet.service.worker.messages import LENGTH, MOST, pack_message, parse_message
 
 
 class WorkerLost(Exception):
@@ -134,7 +134,7 @@ class WorkerProcess:
         self.process.kill()
 
     def _send(self, message: dict[str, Any]) -> None:
-        self.writer.write(packed(message))
+        self.writer.write(pack_message(message))
 
     async def _conversation(self, door: BookDoor, told: Callable[[str], None]) -> dict[str, Any]:
         """Serves the worker's calls until it has something else to say."""
@@ -163,6 +163,6 @@ class WorkerProcess:
             (length,) = LENGTH.unpack(await self.reader.readexactly(LENGTH.size))
             if length > MOST:
                 raise WorkerLost
-            return parsed(await self.reader.readexactly(length))
+            return parse_message(await self.reader.readexactly(length))
         except (asyncio.IncompleteReadError, ConnectionError, InternalError):
             raise WorkerLost from None

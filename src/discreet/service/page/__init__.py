@@ -30,7 +30,7 @@ from discreet.service.page.routes import (
     sign_in,
     verb_pages,
 )
-from discreet.service.page.visit import PageRoute, Site, rendered
+from discreet.service.page.visit import PageRoute, Site, render_page
 
 NAVIGATION = (
     ("Ask", "/ask", Permission.ASK),
@@ -110,4 +110,4 @@ async def _asset(request: Request) -> Response:
 
 
 async def _missing(site: Site, request: Request, error: Exception) -> Response:
-    return rendered(site, request, "missing.html", error.status_code if isinstance(error, HTTPException) else 500)
+    return render_page(site, request, "missing.html", error.status_code if isinstance(error, HTTPException) else 500)

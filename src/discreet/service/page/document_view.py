@@ -42,12 +42,12 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     @property
-    def shown(self) -> Sequence[Sequence[str]]:
+    def shown_rows(self) -> Sequence[Sequence[str]]:
         """The first rows as texts."""
         return [[_text(cell) for cell in row] for row in self.rows[:MOST_ROWS]]
 
     @property
-    def hidden(self) -> int:
+    def hidden_count(self) -> int:
         """How many rows are in the file only."""
         return max(0, len(self.rows) - MOST_ROWS)
 
@@ -169,7 +169,7 @@ def view_document(document: Document) -> DocumentView:
     if tables or text:
         told = {name: value for name, value in told.items() if not _is_nested(value)}
     else:
-        tables = tuple(_listed(name, value) for name, value in told.items() if _is_listed(value))
+        tables = tuple(_build_table(name, value) for name, value in told.items() if _is_listed(value))
         told = {name: value for name, value in told.items() if not _is_listed(value)}
     notes = tuple(map(str, document.get("notes") or ()))
     return DocumentView(facts={label_of(n): _text(v) for n, v in told.items()}, tables=tables, notes=notes, text=text)
@@ -208,7 +208,7 @@ def _is_listed(value: Any) -> bool:
     return bool(items) and all(isinstance(each, dict) for each in items)
 
 
-def _listed(name: str, value: Any) -> Table:
+def _build_table(name: str, value: Any) -> Table:
     """A list of objects, or objects by name, as a table."""
     rows = [{label_of(name): key, **each} for key, each in value.items()] if isinstance(value, dict) else value
     headings = tuple(dict.fromkeys(heading for row in rows for heading in row))

@@ -88,7 +88,7 @@ def _inside(folder: Path, below: str) -> Path | None:
     return found if fits and not _PATTERN.search(str(found)) else None
 
 
-def listed(settings: Settings, most: int = 200) -> list[str]:
+def list_files(settings: Settings, most: int = 200) -> list[str]:
     """Returns paths of files in the roots, relative to theirs, for a list to choose from; not all of many."""
     found: list[str] = []
     for root in settings.roots:
@@ -125,7 +125,7 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            room = min(settings.upload_bytes, settings.uploads_bytes - used(settings))
+            room = min(settings.upload_bytes, settings.uploads_bytes - count_uploaded_bytes(settings))
             async for part in parts:
                 room -= len(part)
                 if room < 0:
@@ -142,6 +142,6 @@ async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Setting
     return FileSource(name=f"upload/{path.name}", path=path)
 
 
-def used(settings: Settings) -> int:
+def count_uploaded_bytes(settings: Settings) -> int:
     """Returns how many bytes all uploads have."""
     return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(settings.uploads))

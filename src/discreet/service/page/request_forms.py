@@ -14,10 +14,10 @@ from typing import Any
 from starlette.datastructures import ImmutableMultiDict
 
 from discreet.dataclass import dataclass
-from discreet.errors import DiscreetError, explained
+from discreet.errors import DiscreetError, explain_error
 from discreet.hint_text import Hint, Spelling
 from discreet.privacy.amounts import decimal
-from discreet.requests.argument_kinds import Arg, Kind, covered, read_argument
+from discreet.requests.argument_kinds import Arg, Kind, check_kinds, read_argument
 from discreet.requests.argument_texts import read_text
 from discreet.requests.request import Argument, R, Request, arguments
 
@@ -38,13 +38,13 @@ def label_of(name: str) -> str:
     return _LABELS.get(name) or name.replace("_", " ").replace(".", " ").capitalize()
 
 
-def _given(name: str, value: str) -> str:
+def _spell_argument(name: str, value: str) -> str:
     budget = _PYTHON_BUDGET.fullmatch(value)
     shown = budget[1].replace("=", " ") if budget else value
     return f"{label_of(name)}: {shown}" if shown else f"“{label_of(name)}”"
 
 
-PAGE = Spelling(name=label_of, given=_given)
+PAGE = Spelling(name=label_of, given=_spell_argument)
 """How messages write arguments: by their labels."""
 
 
@@ -55,7 +55,7 @@ def in_words(error: DiscreetError) -> str:
     >>> in_words(InvalidParameter("rows_per_unit", -1, "> 0", Hint("Pass e.g. {rows_per_unit:0.1}.")))
     'Expected Rows per unit=-1 > 0. Pass e.g. Rows per unit: 0.1.'
     """
-    told = explained(error, PAGE)
+    told = explain_error(error, PAGE)
     place = told.get("Position", "").partition("\n")[0]
     parts = (told[type(error).__name__], told.get("Hint", ""), f"({place})" if place else "")
     return " ".join(part for part in parts if part)
@@ -65,7 +65,7 @@ def in_words(error: DiscreetError) -> str:
 
 
 _SHORT = (Kind.NAME, Kind.NAMES, Kind.TEXT, Kind.AMOUNT, Kind.SHARE, Kind.DELTA, Kind.PRICE, Kind.COUNT, Kind.LIMITS)
-_MACROS: Mapping[Kind, str] = covered(
+_MACROS: Mapping[Kind, str] = check_kinds(
     {
         **dict.fromkeys((*_SHORT, Kind.VALUE, Kind.VALUES, Kind.GENERATOR), "line"),
         **dict.fromkeys((Kind.LEARNER, Kind.DOMAIN, Kind.DOMAINS, Kind.RULES), "area"),
@@ -126,7 +126,7 @@ def form_of(
         without: arguments that stand elsewhere, as in the address.
         usual: values in the place of defaults.
     """
-    return tuple(_field(each, posted, usual) for each in _offered(request) if each.name not in without)
+    return tuple(_field(each, posted, usual) for each in _page_arguments(request) if each.name not in without)
 
 
 def read_form(
@@ -143,7 +143,7 @@ def read_form(
     Raises:
         InvalidParameter: naming the first argument that does not fit.
     """
-    given = {each.name: _read(posted, each.name, each.arg) for each in _offered(request)}
+    given = {each.name: _read(posted, each.name, each.arg) for each in _page_arguments(request)}
     left = {name: text for name, text in usual.items() if given.get(name) is None}
     return request.of(**{**given, **left, **fixed})
 
@@ -158,7 +158,7 @@ def read_count(posted: Posted, name: str, default: int) -> int:
     return default if found is None else int(read_argument(name, found, _COUNT))
 
 
-def _offered(request: type[Request[Any]]) -> list[Argument]:
+def _page_arguments(request: type[Request[Any]]) -> list[Argument]:
     return [each for each in arguments(request) if "page" in each.arg.faces]
 
 
@@ -169,24 +169,24 @@ def _field(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Fiel
     return Field(
         name=name,
         label=label_of(name),
-        hint=" ".join(filter(None, (Hint(arg.help).spelled(PAGE), on_lines))),
+        hint=" ".join(filter(None, (Hint(arg.help).spell_for(PAGE), on_lines))),
         macro=macro,
-        value=_shown(argument, posted, usual),
-        required=argument.required,
+        value=_field_value(argument, posted, usual),
+        required=argument.is_required,
         placeholder="" if arg.kind in (Kind.SQL, Kind.BUDGET) and not arg.many else arg.example,
         choices=tuple((choice, choice) for choice in arg.choices),
     )
 
 
-def _shown(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Any:
+def _field_value(argument: Argument, posted: Posted, usual: Mapping[str, str]) -> Any:
     name = argument.name
     if argument.arg.kind is Kind.BUDGET:
         return {part: posted.get(f"{name}.{part}", "") for part in AMOUNTS}
-    default = "" if argument.required or argument.default is None else _written(argument.default)
+    default = "" if argument.is_required or argument.default is None else _format_value(argument.default)
     return posted.get(name, usual.get(name, default))
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(_written, value))
+        return ", ".join(map(_format_value, value))
     return decimal(value) if isinstance(value, Fraction) else str(value)

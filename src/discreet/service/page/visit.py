@@ -72,13 +72,13 @@ class Visit:
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """Returns a page, or a piece of one."""
-        return rendered(self.site, self.request, template, status, caller=self.caller, csrf=self.csrf, **context)
+        return render_page(self.site, self.request, template, status, caller=self.caller, csrf=self.csrf, **context)
 
     def text(self, name: str) -> str:
         """Returns a field of the form without the spaces around it."""
         return self.form.get(name, "").strip()
 
-    def asked(self, name: str) -> str:
+    def query_parameter(self, name: str) -> str:
         """Returns a part of the address's query."""
         return self.request.query_params.get(name, "").strip()
 
@@ -142,11 +142,11 @@ class PageRoute:
                 return cast("Response", await run_in_threadpool(self.handler, visit))
             return cast("Response", await self.handler(visit))
         except DiscreetError as error:
-            return refused(visit, error)
+            return render_error(visit, error)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
-            return refused(visit, InternalError(type(error).__name__))
+            return render_error(visit, InternalError(type(error).__name__))
 
 
 def require_token(visit: Visit, form: Mapping[str, str]) -> None:
@@ -182,7 +182,7 @@ async def read_posted(request: Request, most: int = MOST_FORM) -> ImmutableMulti
 # ---------------------------------------------------------------------------------------------------- responses
 
 
-def rendered(site: Site, request: Request, template: str, status: int = 200, **context: Any) -> Response:
+def render_page(site: Site, request: Request, template: str, status: int = 200, **context: Any) -> Response:
     """Returns a template with what every page knows."""
     known = {"path": request.url.path, "caller": None, "csrf": "", "settings": site.settings, "partial": False}
     return HTMLResponse(site.templates.get_template(template).render({**known, **context}), status)
@@ -216,7 +216,7 @@ def is_refusal(error: DiscreetError) -> bool:
     return status_of(error) < 500 and not isinstance(error, TooManyRequests)
 
 
-def refused(visit: Visit, error: DiscreetError) -> Response:
+def render_error(visit: Visit, error: DiscreetError) -> Response:
     """Returns an error as a page, or as a piece of one; our faults are written down, and not told."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else in_words(error)

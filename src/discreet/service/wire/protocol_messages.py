@@ -45,7 +45,7 @@ class WireError(Exception):
         self.sqlstate, self.message, self.hint, self.place, self.fatal = sqlstate, message, hint, place, fatal
         super().__init__(message)
 
-    def moved(self, offset: int) -> WireError:
+    def shift_place(self, offset: int) -> WireError:
         """Returns the same error, in a text that begins so many characters earlier."""
         place = None if self.place is None else self.place + offset
         return WireError(self.sqlstate, self.message, self.hint, place=place, fatal=self.fatal)

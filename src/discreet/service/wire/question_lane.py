@@ -106,11 +106,11 @@ class QuestionLane:
         self.limits.admit(caller, charging=True)
         work = Work(
             operation=OPERATIONS["ask"],
-            arguments={"sql": _sql(statement), **_given(values), **arguments},
+            arguments={"sql": _sql(statement), **_parameter_arguments(values), **arguments},
             key=self.parameters.use_key(),
             project=self._project(caller),
         )
-        return _answered(await self.desk.perform(caller, work))
+        return _build_result(await self.desk.perform(caller, work))
 
     def _project(self, caller: Caller) -> str:
         return caller.project or self.parameters.get(PROJECT)
@@ -123,7 +123,7 @@ class QuestionLane:
             sql=sql,
             parameters=tuple(values),
             facts=[_public(fact) for fact in self.desk.tables(caller)],
-            settings=self.parameters.told(),
+            settings=self.parameters.catalog_settings(),
             user=caller.name,
             database=self.database,
         )
@@ -184,7 +184,7 @@ class QuestionLane:
         key = (sql, repr((tuple(values), sorted(arguments.items()), project)))
         if key not in self._explained:
             self.limits.admit(caller, charging=False)
-            given = {"sql": sql, **_given(values), **arguments}
+            given = {"sql": sql, **_parameter_arguments(values), **arguments}
             work = Work(operation=OPERATIONS["explain"], arguments=given, project=project)
             told = await self.desk.perform(caller, work)
             if len(self._explained) >= _KEPT:
@@ -212,7 +212,7 @@ def _sql(statement: Statement) -> str:
     return without_schema(statement.text, statement.words)
 
 
-def _given(values: Sequence[Any]) -> dict[str, Any]:
+def _parameter_arguments(values: Sequence[Any]) -> dict[str, Any]:
     return {"parameters": list(values)} if values else {}
 
 
@@ -226,7 +226,7 @@ def _fields(document: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(Field(each["name"], value_formats.TYPES[each["type"]]) for each in document["columns"])
 
 
-def _answered(document: Mapping[str, Any]) -> Result:
+def _build_result(document: Mapping[str, Any]) -> Result:
     """An answer as rows, and what it cost as a notice."""
     replayed = bool(document["replayed"])
     cost = "nothing, as a stored answer" if replayed else amount_text(document["cost"])

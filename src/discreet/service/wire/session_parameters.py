@@ -112,12 +112,12 @@ def _plain(name: str, text: str) -> str:
 
 
 def _among(*known: str) -> Callable[[str, str], str]:
-    def chosen(name: str, text: str) -> str:
+    def check_choice(name: str, text: str) -> str:
         if text.lower().replace("-", "").replace(" ", "") not in known[1:]:
             raise InvalidParameter(name, text, f"to be {known[0]}", "Nothing else is spoken here.")
         return known[0]
 
-    return chosen
+    return check_choice
 
 
 _CHECKS: Mapping[str, Callable[[str, str], str]] = {
@@ -139,7 +139,7 @@ class SessionParameters:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._defaults: dict[str, str] = dict(DEFAULTS)
         for name, value in given.items():
-            self._defaults[_known(name)] = _checked(_known(name), value)
+            self._defaults[_find_canonical_name(name)] = _check_value(_find_canonical_name(name), value)
         self._values: dict[str, str] = {}
         self._local: dict[str, str] = {}
 
@@ -151,7 +151,7 @@ class SessionParameters:
         Raises:
             WireError: if there is no such setting.
         """
-        known = _known(name)
+        known = _find_canonical_name(name)
         for place in (self._local, self._values, self._defaults, FIXED):
             if known in place:
                 return place[known]
@@ -161,7 +161,7 @@ class SessionParameters:
         """Returns all values by name."""
         return {name: self.get(name) for name in sorted(_CANONICAL.values(), key=str.lower)}
 
-    def told(self) -> dict[str, str]:
+    def catalog_settings(self) -> dict[str, str]:
         """Returns what catalog queries may know."""
         return {"version": _BANNER} | {name.lower(): self.get(name) for name in (*DEFAULTS, *FIXED)}
 
@@ -189,10 +189,10 @@ class SessionParameters:
             WireError: if there is no such setting, or it cannot be set.
             InvalidParameter: if the value does not fit.
         """
-        known = _known(name)
+        known = _find_canonical_name(name)
         if known in FIXED:
             raise WireError("55P02", f"The setting {known} cannot be changed")
-        made = self._defaults.get(known, "") if value is None else _checked(known, value)
+        made = self._defaults.get(known, "") if value is None else _check_value(known, value)
         (self._local if local else self._values)[known] = made
         if not local:
             self._local.pop(known, None)
@@ -210,7 +210,7 @@ class SessionParameters:
 
     # ------------------------------------------------------------------------------------------------ transactions
 
-    def kept(self) -> Mapping[str, str]:
+    def snapshot(self) -> Mapping[str, str]:
         """Returns what `restore` needs."""
         return dict(self._values)
 
@@ -226,7 +226,7 @@ class SessionParameters:
         self._local = {}
 
 
-def _known(name: str) -> str:
+def _find_canonical_name(name: str) -> str:
     found = _CANONICAL.get(name.lower())
     if found is None:
         own = ", ".join((*ASKING, PROJECT, KEY))
@@ -234,7 +234,7 @@ def _known(name: str) -> str:
     return found
 
 
-def _checked(name: str, value: str) -> str:
+def _check_value(name: str, value: str) -> str:
     if len(value) > _LONGEST:
         raise WireError("22023", f"The value of {name} is too long")
     if not value and name.startswith(PREFIX):
@@ -288,7 +288,7 @@ def _value(words: Sequence[Token]) -> str | None:
     return "".join(signs.get(each.text, each.value) for each in words)
 
 
-def shown(statement: Statement) -> str:
+def parse_setting_name(statement: Statement) -> str:
     """Returns the name that SHOW or RESET is about; "all" for all.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet import errors
-from discreet.errors import DiscreetError, explained
+from discreet.errors import DiscreetError, explain_error
 from discreet.presentation.documents.error_documents import OUR_FAULT
 from discreet.service.wire.protocol_messages import WireError
 from discreet.service.wire.session_parameters import WIRE
@@ -53,11 +53,11 @@ def wire_error(error: BaseException, text: str = "", *, before: int = 0) -> Wire
         return error
     if not isinstance(error, DiscreetError) or isinstance(error, errors.InternalError):
         return WireError("XX000", OUR_FAULT)
-    position, told = getattr(error, "position", None), explained(error, WIRE)
+    position, told = getattr(error, "position", None), explain_error(error, WIRE)
     message, hint = told[type(error).__name__], told.get("Hint", "")
     place = None if position is None else _place(text[before:], position)
     fatal = isinstance(error, errors.NotAuthenticated)
-    return WireError(sqlstate(error), message, hint, place=place, fatal=fatal).moved(before)
+    return WireError(sqlstate(error), message, hint, place=place, fatal=fatal).shift_place(before)
 
 
 def _place(text: str, position: tuple[int, int]) -> int | None:

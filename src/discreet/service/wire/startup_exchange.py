@@ -154,7 +154,7 @@ async def prove(
         WireError: if it has not, without saying why.
     """
     try:
-        return await _exchanged(reader, writer, Exchange(identities.scram_verifier(start.user)))
+        return await _run_exchange(reader, writer, Exchange(identities.scram_verifier(start.user)))
     except NotAuthenticated:
         try:
             limits.note_failure(peer(writer))
@@ -163,7 +163,7 @@ async def prove(
         raise wrong() from None
 
 
-async def _exchanged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, exchange: Exchange) -> str:
+async def _run_exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, exchange: Exchange) -> str:
     writer.write(pg.authentication(10, pg.zero_ended(MECHANISM) + b"\0"))
     await writer.drain()
     first = await _response(reader)

@@ -43,7 +43,7 @@ class Command:
     hint: str = ""
 
 
-def _refused(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Command]:
+def _refused_commands(words: str, sqlstate: str, reason: str, hint: str) -> dict[str, Command]:
     made = Command(kind=Kind.REFUSED, sqlstate=sqlstate, reason=reason, hint=hint)
     return dict.fromkeys(words.split(), made)
 
@@ -55,17 +55,21 @@ COMMANDS: dict[str, Command] = {
     "START": Command(kind=Kind.BEGIN),
     "END": Command(kind=Kind.COMMIT),
     "ABORT": Command(kind=Kind.ROLLBACK),
-    **_refused("TABLE", "0A000", "TABLE lists single rows", "Ask for a count."),
-    **_refused("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
-    **_refused(
+    **_refused_commands("TABLE", "0A000", "TABLE lists single rows", "Ask for a count."),
+    **_refused_commands("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
+    **_refused_commands(
         "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK
     ),
-    **_refused("GRANT REVOKE REASSIGN", "42501", "Rights are given by stewards, on the page or by the command", _ASK),
-    **_refused("COPY", "0A000", "COPY moves single rows", "Ask for counts, sums and means with SELECT."),
-    **_refused("DECLARE FETCH MOVE", "0A000", "Cursors are not kept", "Fetch with a row limit in your driver."),
-    **_refused("PREPARE EXECUTE", "0A000", "Statements are prepared by the driver", "Send the SELECT itself."),
-    **_refused("LISTEN NOTIFY UNLISTEN", "0A000", "Nothing is notified", "Look at the history on the page."),
-    **_refused("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "That command has no use here", _ASK),
+    **_refused_commands(
+        "GRANT REVOKE REASSIGN", "42501", "Rights are given by stewards, on the page or by the command", _ASK
+    ),
+    **_refused_commands("COPY", "0A000", "COPY moves single rows", "Ask for counts, sums and means with SELECT."),
+    **_refused_commands(
+        "DECLARE FETCH MOVE", "0A000", "Cursors are not kept", "Fetch with a row limit in your driver."
+    ),
+    **_refused_commands("PREPARE EXECUTE", "0A000", "Statements are prepared by the driver", "Send the SELECT itself."),
+    **_refused_commands("LISTEN NOTIFY UNLISTEN", "0A000", "Nothing is notified", "Look at the history on the page."),
+    **_refused_commands("VACUUM ANALYZE LOCK CALL DO LOAD CHECKPOINT", "0A000", "That command has no use here", _ASK),
 }
 """Every command that is known, by its first word; all others are errors of syntax."""
 
@@ -117,7 +121,7 @@ _PIECE = re.compile(
 _COMMENT = re.compile(r"/\*|\*/")
 
 
-def _unfinished(place: int) -> WireError:
+def _unfinished_error(place: int) -> WireError:
     return WireError("42601", "A quote or a comment does not end", place=place)
 
 
@@ -136,10 +140,10 @@ def tokens(text: str) -> Iterator[Token]:
         elif kind == "dollar":
             closing = text.find(found["dollar"], end)
             if closing < 0:
-                raise _unfinished(place)
+                raise _unfinished_error(place)
             end = closing + len(found["dollar"])
         elif kind == "sign" and found["sign"] in "'\"":
-            raise _unfinished(place)
+            raise _unfinished_error(place)
         if kind not in ("space", "comment"):
             yield Token(kind, text[place:end], place)
         place = end
@@ -152,7 +156,7 @@ def _comment_end(text: str, place: int) -> int:
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise _unfinished(place)
+    raise _unfinished_error(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def written(value: Any, oid: int, form: int, *, column: str = "") -> bytes | None:
+def encode_value(value: Any, oid: int, form: int, *, column: str = "") -> bytes | None:
     """Returns a value of a document in a format; None for NULL.
 
     Args:
@@ -226,7 +226,7 @@ def _moment_in(raw: bytes) -> str:
     return found.isoformat(" ")
 
 
-def _unpacked(form: str) -> Callable[[bytes], Any]:
+def _build_unpacker(form: str) -> Callable[[bytes], Any]:
     def unpack(raw: bytes) -> Any:
         (value,) = struct.unpack(form, raw)
         return value if not isinstance(value, float) or math.isfinite(value) else _fail()
@@ -265,7 +265,7 @@ _FROM_TEXT: Mapping[int, Callable[[bytes], Any]] = {
 }
 _FROM_BINARY: Mapping[int, Callable[[bytes], Any]] = {
     **dict.fromkeys((*_TEXT_TYPES, UNKNOWN), _text_in),
-    **{oid: _unpacked(form) for oid, form in _PACKED.items()},
+    **{oid: _build_unpacker(form) for oid, form in _PACKED.items()},
     NUMERIC: _numeric_from_binary,
     DATE: _date_from_binary,
     TIMESTAMP: _moment_from_binary,

@@ -97,10 +97,10 @@ class WireConnection:
                 body = await pg.read_body(self.reader)
             if kind == b"X":
                 return
-            if not await self._handled(kind, body):
+            if not await self._handle_message(kind, body):
                 return
 
-    async def _handled(self, kind: bytes, body: Body) -> bool:
+    async def _handle_message(self, kind: bytes, body: Body) -> bool:
         """Whether the connection goes on after a message."""
         handler = _HANDLERS.get(kind)
         if handler is None:
@@ -110,10 +110,10 @@ class WireConnection:
         try:
             await handler(self, body)
         except (WireError, DiscreetError) as error:
-            return await self._failed(wire_error(error), simple=kind in _ANSWERED_ALONE)
+            return await self._report_error(wire_error(error), simple=kind in _ANSWERED_ALONE)
         return True
 
-    async def _failed(self, error: WireError, *, simple: bool) -> bool:
+    async def _report_error(self, error: WireError, *, simple: bool) -> bool:
         self.session.fail()
         self.log("refused", sqlstate=error.sqlstate)
         self._send(pg.error(error))
@@ -162,7 +162,7 @@ class WireConnection:
             try:
                 await self._whole(each)
             except WireError as error:
-                raise error.moved(each.offset) from None
+                raise error.shift_place(each.offset) from None
         if not found:
             self._send(pg.EMPTY_QUERY)
         await self._ready()
@@ -253,10 +253,10 @@ class WireConnection:
         if portal.result is None:
             portal.result = await self._stoppable(self.session.run(statement, portal.values))
             self._send(*portal.result.notices)
-        await self._fetched(portal, portal.result, most)
+        await self._send_portal_rows(portal, portal.result, most)
         self._after(statement)
 
-    async def _fetched(self, portal: Portal, result: Result, most: int) -> None:
+    async def _send_portal_rows(self, portal: Portal, result: Result, most: int) -> None:
         if result.fields is None:
             self._send(pg.command_complete(result.tag))
             return
@@ -343,7 +343,7 @@ class WireConnection:
             self._send(
                 pg.data_row(
                     [
-                        value_formats.written(value, each.oid, form, column=each.name)
+                        value_formats.encode_value(value, each.oid, form, column=each.name)
                         for value, (each, form) in zip(row, columns, strict=True)
                     ]
                 )

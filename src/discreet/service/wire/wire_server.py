@@ -91,7 +91,7 @@ class WireServer:
             hint = "Give tls_certificate and tls_key, or listen on 127.0.0.1."
             raise InvalidParameter("host", host, "to be loopback without TLS", hint)
         self._tls = ssl_context
-        self._server = await asyncio.start_server(self._connected, host, port, limit=1 << 16)
+        self._server = await asyncio.start_server(self._serve_connection, host, port, limit=1 << 16)
         self._warming = asyncio.create_task(self._catalog.warm())
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -110,7 +110,7 @@ class WireServer:
 
     # -------------------------------------------------------------------------------------------------- connections
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection from its first byte to its last; nothing it does ends another."""
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
@@ -118,7 +118,7 @@ class WireServer:
         try:
             if counted is None:
                 raise _full()
-            await self._guarded(reader, writer, counted)
+            await self._authenticate_and_serve(reader, writer, counted)
         except asyncio.CancelledError:
             await _report(writer, _full() if counted is not None and counted.ended else _stopping())
         except TimeoutError:
@@ -136,7 +136,7 @@ class WireServer:
                 counted.close()
             writer.close()
 
-    async def _guarded(
+    async def _authenticate_and_serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, counted: OpenConnection
     ) -> None:
         try:
@@ -174,9 +174,9 @@ class WireServer:
         )
         log = partial(_log, credential=key_id)
         connection = WireConnection(reader, writer, WireSession(lane, self._acts), parameters, log)
-        await self._registered(connection, writer, caller.name)
+        await self._register_and_serve(connection, writer, caller.name)
 
-    async def _registered(self, connection: WireConnection, writer: asyncio.StreamWriter, name: str) -> None:
+    async def _register_and_serve(self, connection: WireConnection, writer: asyncio.StreamWriter, name: str) -> None:
         drawn = random_bytes(16)  # both parts are random: a cancel request proves itself by nothing else
         key = int.from_bytes(drawn[:4], "big") >> 1, int.from_bytes(drawn[4:8], "big")
         self._open[key] = connection

@@ -12,7 +12,7 @@ from discreet.service.caller import Permission
 from discreet.service.wire import protocol_messages as pg
 from discreet.service.wire.protocol_messages import Field, WireError
 from discreet.service.wire.question_lane import QuestionLane, Result, amount_text, text_rows
-from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, shown
+from discreet.service.wire.session_parameters import REMAINING, SessionParameters, assignment, parse_setting_name
 from discreet.service.wire.sqlstates import wire_error
 from discreet.service.wire.statement_kinds import Kind, Statement
 
@@ -74,7 +74,7 @@ class WireSession:
             return await self._lane.ask(statement, values)
         if statement.kind is Kind.EXPLAIN:
             return await self._lane.explain(statement, values)
-        if statement.kind is Kind.SHOW and shown(statement) == REMAINING:
+        if statement.kind is Kind.SHOW and parse_setting_name(statement) == REMAINING:
             return await asyncio.to_thread(self._remaining)  # which may wait for the ledger
         return _DONE[statement.kind](self, statement)
 
@@ -93,7 +93,9 @@ class WireSession:
             if statement.kind is Kind.EXPLAIN:
                 return text_rows("EXPLAIN", ["QUERY PLAN"], ()).fields
             if statement.kind is Kind.SHOW:
-                return _balances(()).fields if shown(statement) == REMAINING else self._show(statement).fields
+                return (
+                    _balances(()).fields if parse_setting_name(statement) == REMAINING else self._show(statement).fields
+                )
         except DiscreetError as error:
             raise wire_error(error, statement.text) from None
         return None
@@ -108,7 +110,7 @@ class WireSession:
     def _begin(self, statement: Statement) -> Result:
         if self.status == "T":
             return Result(tag=statement.tag, notices=(pg.notice("There is a transaction already"),))
-        self._saved = [("", self._parameters.kept())]
+        self._saved = [("", self._parameters.snapshot())]
         self._charged, self.status = False, "T"
         return Result(tag=statement.tag)
 
@@ -139,7 +141,7 @@ class WireSession:
         self._needs_transaction("SAVEPOINT")
         if len(self._saved) > 100:
             raise WireError("54000", "There are too many savepoints")
-        self._saved.append((_last_name(statement), self._parameters.kept()))
+        self._saved.append((_last_name(statement), self._parameters.snapshot()))
         return Result(tag=statement.tag)
 
     def _back_to(self, statement: Statement) -> Result:
@@ -172,7 +174,7 @@ class WireSession:
         return Result(tag="SET")
 
     def _reset(self, statement: Statement) -> Result:
-        name = shown(statement)
+        name = parse_setting_name(statement)
         if name == "all":
             self._parameters.reset_all()
         else:
@@ -180,7 +182,7 @@ class WireSession:
         return Result(tag="RESET")
 
     def _show(self, statement: Statement) -> Result:
-        name = shown(statement)
+        name = parse_setting_name(statement)
         if name == "session_authorization":
             return text_rows("SHOW", [name], [(self._lane.caller().name,)])
         if name == "all":

@@ -137,21 +137,21 @@ class BookClient(Book):
         """See `Book.all_beside`."""
         return tuple(read_stored(one) for one in self.call("all_beside", sequence=receipt.sequence))
 
-    def released(self, receipt: Receipt) -> Event:
+    def read_released_event(self, receipt: Receipt) -> Event:
         """See `Book.released`."""
-        return events.from_json(self.call("released", sequence=receipt.sequence))
+        return events.from_json(self.call("read_released_event", sequence=receipt.sequence))
 
-    def stored(self, replay_key: str) -> tuple[Stored, ...]:
+    def read_answers(self, replay_key: str) -> tuple[Stored, ...]:
         """See `Book.stored`."""
-        return tuple(read_stored(one) for one in self.call("stored", replay_key=replay_key))
+        return tuple(read_stored(one) for one in self.call("read_answers", replay_key=replay_key))
 
-    def related(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
+    def read_headers(self, start: str, *, most: int = 100) -> tuple[StoredHeader, ...]:
         """See `Book.related`."""
-        return tuple(read_header(one) for one in self.call("related", start=start, most=most))
+        return tuple(read_header(one) for one in self.call("read_headers", start=start, most=most))
 
-    def opened(self, place: AnswerPlace) -> Stored:
+    def read_answer(self, place: AnswerPlace) -> Stored:
         """See `Book.opened`."""
-        return read_stored(self.call("opened", place=list(place)))
+        return read_stored(self.call("read_answer", place=list(place)))
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:  # noqa: ARG002 - the owner knows better
         """See `Book.answer`."""
@@ -191,13 +191,13 @@ class BookClient(Book):
         found = self.call("role", account=account, who=who)
         return None if found is None else Role(found)
 
-    def allotted(self, project: str, *, account: str) -> Loss | None:
+    def project_cap(self, project: str, *, account: str) -> Loss | None:
         """See `Book.allotted`."""
-        return read_cap(self.call("allotted", account=account, project=project))
+        return read_cap(self.call("project_cap", account=account, project=project))
 
-    def capped(self, analyst: str, *, account: str) -> Loss | None:
+    def analyst_cap(self, analyst: str, *, account: str) -> Loss | None:
         """See `Book.capped`."""
-        return read_cap(self.call("capped", account=account, analyst=analyst))
+        return read_cap(self.call("analyst_cap", account=account, analyst=analyst))
 
 
 class StewardshipClient(Stewardship):

@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from discreet.curator.curator import Curator
-from discreet.curator.served import narrowed, served, table_facts
+from discreet.curator.served import open_curator, restrict_curator, table_facts
 from discreet.engines.base import BySource
 from discreet.engines.by_source import KINDS
 from discreet.engines.duckdb.engine import DuckDB
@@ -39,7 +39,7 @@ def _curator(channel: Channel, start: dict[str, Any]) -> Curator | None:
     book = BookClient(channel, steward=start["steward"])
     engine = BySource(DuckDB(threads=1, memory_limit=start["database_memory"]), KINDS)
     try:
-        curator = served(start["config"], book, engine=engine)
+        curator = open_curator(start["config"], book, engine=engine)
         for declared in start["tables"]:
             _protect(curator, declared)
     except Exception as error:  # noqa: BLE001 - whatever it is, the owner hears its kind
@@ -59,7 +59,7 @@ def _protect(curator: Curator, declared: dict[str, Any]) -> None:
 
 def _serve(channel: Channel, curator: Curator, request: dict[str, Any]) -> None:
     tables = request["tables"]
-    whole = curator if tables is None else narrowed(curator, frozenset(tables))
+    whole = curator if tables is None else restrict_curator(curator, frozenset(tables))
     try:
         with told_to(lambda name: channel.send({"stage": name})):
             done = perform(whole, OPERATIONS[request["do"]], request["with"], request["who"])

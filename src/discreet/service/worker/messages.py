@@ -25,7 +25,7 @@ PID = struct.Struct(">I")
 """What a nursery says of a worker that it has forked."""
 
 
-def packed(message: dict[str, Any]) -> bytes:
+def pack_message(message: dict[str, Any]) -> bytes:
     """Returns a message as bytes.
 
     Raises:
@@ -37,7 +37,7 @@ def packed(message: dict[str, Any]) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def parsed(body: bytes) -> dict[str, Any]:
+def parse_message(body: bytes) -> dict[str, Any]:
     """Returns the message of a body.
 
     Raises:
@@ -60,7 +60,7 @@ class Channel:
 
     def send(self, message: dict[str, Any]) -> None:
         """Sends a message."""
-        self._connection.sendall(packed(message))
+        self._connection.sendall(pack_message(message))
 
     def receive(self) -> dict[str, Any]:
         """Waits for a message.
@@ -75,7 +75,7 @@ class Channel:
         body = self._file.read(length) if length <= MOST else b""
         if len(body) < length:
             raise EOFError
-        return parsed(body)
+        return parse_message(body)
 
 
 def write_receipt(receipt: Receipt) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class _Taken:
     def __init__(self, operation: Operation, arguments: Arguments) -> None:
         self._operation, self.given = operation, {n: v for n, v in arguments.items() if v is not None}
 
-    def needed(self, name: str, kind: type = str) -> Any:
+    def take_required(self, name: str, kind: type = str) -> Any:
         value = self.given.pop(name, None)
         if not isinstance(value, kind):
             told = None if value is None else type(value).__name__
@@ -67,7 +67,7 @@ class _Taken:
 def _inspect(_: Curator, taken: _Taken, __: Who) -> Document:
     """What `discreet check` tells, for the steward's eyes; bounds and keys are not proposed from the data."""
     taken.none_but("path", "unit")
-    found = check_file(taken.needed("path"), unit=taken.given.get("unit"), most_columns=MOST_COLUMNS)
+    found = check_file(taken.take_required("path"), unit=taken.given.get("unit"), most_columns=MOST_COLUMNS)
     return {
         "kind": "inspection",
         "warning": WARNING,
@@ -75,21 +75,21 @@ def _inspect(_: Curator, taken: _Taken, __: Who) -> Document:
         "rows": found.rows,
         "unit": found.unit,
         "remarks": list(found.remarks),
-        "columns": [_inspected(name, column) for name, column in found.columns.items()],
+        "columns": [_describe_column(name, column) for name, column in found.columns.items()],
         "text": str(found),
     }
 
 
-def _inspected(name: str, column: ColumnCheck) -> Document:
+def _describe_column(name: str, column: ColumnCheck) -> Document:
     return {"name": name, "type": column.proposal.type.value}
 
 
 def _attack(curator: Curator, taken: _Taken, _: Who) -> Document:
     """How many people are alone with what others may know of them, in the table as it is; for the steward's eyes."""
     taken.none_but("table", "columns")
-    quasi = taken.needed("columns", list)
+    quasi = taken.take_required("columns", list)
     uniqueness = load("discreet.attacks.linkage.uniqueness", "An attack").uniqueness  # few workers need it
-    found = uniqueness(source_of(curator, taken.needed("table")), [str(column) for column in quasi])
+    found = uniqueness(source_of(curator, taken.take_required("table")), [str(column) for column in quasi])
     return {
         "kind": "finding",
         "warning": WARNING,
@@ -127,7 +127,7 @@ def protect(curator: Curator, declared: Arguments, *, change: bool = False) -> N
 
 def _protect(curator: Curator, taken: _Taken, _: Who) -> Document:
     taken.none_but(*_DECLARED)
-    path, name, seen = taken.needed("path"), taken.needed("name"), taken.given.pop("change", None)
+    path, name, seen = taken.take_required("path"), taken.take_required("name"), taken.given.pop("change", None)
     declared = {"path": path, "name": name, **taken.given}
     try:
         protect(curator, declared)

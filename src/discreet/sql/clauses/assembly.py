@@ -40,9 +40,9 @@ from discreet.plan.post.steps import (
     FilterGroups,
     GroupWindow,
     GroupWindows,
-    called,
-    mapped,
-    needed,
+    columns_as_aggregates,
+    find_needed_steps,
+    map_expressions,
     with_parts,
 )
 from discreet.plan.post.steps import parts as parts_of_step
@@ -56,7 +56,7 @@ from discreet.sql.clauses.select_parts import (
     readable,
 )
 from discreet.sql.clauses.window_clause import GroupScope
-from discreet.sql.examples import Examples, band, different, quoted
+from discreet.sql.examples import Examples, band, different, quote_name
 from discreet.sql.functions import read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
@@ -112,14 +112,14 @@ class QuestionParts:
         """Whether the rows are simply those of the table."""
         return self.relation is None or isinstance(self.relation, Table)
 
-    def called(self, expression: Expression) -> Expression:
+    def rename_columns(self, expression: Expression) -> Expression:
         """Rewrites an expression with the names that the question has for its columns."""
         names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
         return substitute(expression, {}, lambda column: replace(column, name=names.get(column.name, column.name)))
 
-    def shown(self, aggregate: Aggregate) -> Aggregate:
+    def rename_aggregate(self, aggregate: Aggregate) -> Aggregate:
         """Writes an aggregate in the question's own words."""
-        own = [part and self.called(part) for part in (aggregate.argument, aggregate.other)]
+        own = [part and self.rename_columns(part) for part in (aggregate.argument, aggregate.other)]
         return replace(aggregate, argument=own[0], other=own[1])
 
     def scope(self, source: Source) -> Scope:
@@ -142,11 +142,13 @@ def question(asked: QuestionParts) -> Question:
     keys = _keys(expressions, [builder.whole[found][0] if found in builder.whole else found for found in raw], asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
     builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
-    outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
-    shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
-    names = named(asked.outputs, outputs, [*shown, *called([GroupWindows(tuple(builder.windows))])])
+    outputs = [builder.require_released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
+    shown = [asked.rename_aggregate(aggregate) for aggregate in builder.aggregates]
+    names = name_outputs(
+        asked.outputs, outputs, [*shown, *columns_as_aggregates([GroupWindows(tuple(builder.windows))])]
+    )
     builder.named |= dict(zip(names, raw, strict=True))
-    order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
+    order = tuple(Order(builder.resolve_order_key(piece, raw), down) for piece, down in asked.order)
     having, qualify = builder.having(), builder.qualify()
     asking = Question(
         table=asked.schema.name,
@@ -154,7 +156,7 @@ def question(asked: QuestionParts) -> Question:
         where=builder.where(),
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),
-        having=None if builder.attached else having,
+        having=None if builder.attachment_steps else having,
         order=order,
         limit=asked.limit,
         offset=asked.offset,
@@ -181,7 +183,7 @@ def _spread(asked: QuestionParts) -> QuestionParts:
     starts = list(accumulate(map(len, made), initial=0))
     lists = {asked.outputs[i].name or "": i for i in listed}
 
-    def placed(piece: Piece) -> list[Piece]:
+    def renumber_piece(piece: Piece) -> list[Piece]:
         named = isinstance(piece.node, exp.Column) and not piece.node.table
         place = lookup(piece.node.name, lists) if named else number(piece, len(made))
         if place is None:
@@ -191,8 +193,8 @@ def _spread(asked: QuestionParts) -> QuestionParts:
     return replace(
         asked,
         outputs=[piece for parts in made for piece in parts],
-        keys=[meant for piece in asked.keys for meant in placed(piece)],
-        order=[(meant, down) for piece, down in asked.order for meant in placed(piece)],
+        keys=[meant for piece in asked.keys for meant in renumber_piece(piece)],
+        order=[(meant, down) for piece, down in asked.order for meant in renumber_piece(piece)],
     )
 
 
@@ -213,7 +215,7 @@ class _Builder:
 
     def row(self, piece: Piece) -> Expression:
         """An expression over columns of a row."""
-        return typed(read(piece.node, self.asked.scope(piece.source)), piece)
+        return require_type(read(piece.node, self.asked.scope(piece.source)), piece)
 
     def answer(self, piece: Piece, *, windows: bool = True) -> Expression:
         """An expression over aggregates, columns of the answer, windows, and keys as they are computed."""
@@ -232,11 +234,11 @@ class _Builder:
             public=partial(told_by_public, self.asked.relation, schemas=piece.source.schemas),
             blocks=self.asked.blocks,
         )
-        return typed(read(piece.node, scope), piece)
+        return require_type(read(piece.node, scope), piece)
 
     def key(self, piece: Piece) -> Expression:
         """The expression of a key, which may be written as the place or the name of an output."""
-        meant = _meant(piece, self.asked)
+        meant = _resolve_output(piece, self.asked)
         expression = self.row(meant)
         whole = whole_key(expression, self.asked.schema)
         if whole is not None:
@@ -246,7 +248,7 @@ class _Builder:
         self.key_names |= {meant.name: expression} if meant.name else {}
         return expression
 
-    def released(self, piece: Piece, found: Expression) -> Expression:
+    def require_released(self, piece: Piece, found: Expression) -> Expression:
         """The expression over released columns alone: what is no key and no aggregate is refused."""
 
         def other(column: Column) -> Expression:
@@ -260,32 +262,32 @@ class _Builder:
     def having(self) -> Expression | None:
         return conjunction(
             [
-                self.released(piece, truth(self.answer(piece, windows=False), "HAVING", piece))
+                self.require_released(piece, truth(self.answer(piece, windows=False), "HAVING", piece))
                 for piece in self.asked.having
             ]
         )
 
     def qualify(self) -> Expression | None:
         return conjunction(
-            [self.released(piece, truth(self.answer(piece), "QUALIFY", piece)) for piece in self.asked.qualify]
+            [self.require_released(piece, truth(self.answer(piece), "QUALIFY", piece)) for piece in self.asked.qualify]
         )
 
     def steps(self, having: Expression | None, qualify: Expression | None) -> tuple[Step, ...]:
         """Numbers of questions beside, HAVING if it may read them, windows of keys and aggregates, and QUALIFY."""
         piece = self.asked.outputs[0]
-        windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
-        kept = (FilterGroups(having),) if having is not None and self.attached else ()
+        windows = [with_parts(window, lambda part: self.require_released(piece, part)) for window in self.windows]
+        kept = (FilterGroups(having),) if having is not None and self.attachment_steps else ()
         beside = (GroupWindows(tuple(windows)),) if windows else ()
-        return (*self.attached, *kept, *beside, *(() if qualify is None else (FilterGroups(qualify),)))
+        return (*self.attachment_steps, *kept, *beside, *(() if qualify is None else (FilterGroups(qualify),)))
 
     @property
-    def attached(self) -> list[AttachQuestion]:
+    def attachment_steps(self) -> list[AttachQuestion]:
         """What brings the numbers of questions beside to each group, before anything is done with them."""
-        return [] if self.asked.blocks is None else self.asked.blocks.attached()
+        return [] if self.asked.blocks is None else self.asked.blocks.attachment_steps()
 
-    def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
+    def resolve_order_key(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
         place = number(piece, len(raw))
-        return self.released(piece, self.answer(piece) if place is None else raw[place])
+        return self.require_released(piece, self.answer(piece) if place is None else raw[place])
 
 
 def _is_read_by_name(relation: Relation | None) -> bool:
@@ -293,7 +295,7 @@ def _is_read_by_name(relation: Relation | None) -> bool:
     return isinstance(relation, Table) and not isinstance(relation.unit, tuple)
 
 
-def typed(expression: Expression, piece: Piece) -> Expression:
+def require_type(expression: Expression, piece: Piece) -> Expression:
     """Returns the expression, unless it is a NULL without a type."""
     if expression is NULL:
         piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
@@ -323,7 +325,7 @@ def number(piece: Piece, outputs: int) -> int | None:
     return int(node.name[:9]) - 1
 
 
-def _meant(piece: Piece, asked: QuestionParts) -> Piece:
+def _resolve_output(piece: Piece, asked: QuestionParts) -> Piece:
     place = number(piece, len(asked.outputs))
     if place is not None:
         return asked.outputs[place]
@@ -337,7 +339,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> N
     examples, source = Examples(asked.schema), piece.source
     read_columns = {column.name for column in columns(expression)}
     if owner := next((name for name in asked.schema.ids if name in read_columns), None):
-        reason = f"{quoted(owner)} says whose row it is: groups of it would be single people."
+        reason = f"{quote_name(owner)} says whose row it is: groups of it would be single people."
         source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
     if not read_columns:
         source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
@@ -372,7 +374,7 @@ def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
 def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
-    stored = declared.stored.get(column.name) if declared is not None and asked.is_plain else None
+    stored = declared.stored_columns.get(column.name) if declared is not None and asked.is_plain else None
     own = stored is not None and Examples(asked.schema).shows(column)
     if column.name in asked.schema.ids:
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
@@ -393,7 +395,7 @@ def _shown_name(column: Column, asked: QuestionParts) -> str:
     table, name = next(known, ("", ""))
     if not name:
         return "This condition"
-    return f"{quoted(table)}.{quoted(name)}" if len(tables) > 1 else quoted(name)
+    return f"{quote_name(table)}.{quote_name(name)}" if len(tables) > 1 else quote_name(name)
 
 
 def _outside(node: exp.Column, name: str) -> bool:
@@ -406,12 +408,12 @@ def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: Q
     keys: list[Key] = []
     for expression in expressions:
         shown = [piece.name for piece, found in zip(asked.outputs, raw, strict=True) if found == expression]
-        name = next((name for name in shown if name), None) or readable(asked.called(expression), {})
+        name = next((name for name in shown if name), None) or readable(asked.rename_columns(expression), {})
         keys.append(Key(distinct(name, [key.name for key in keys]), expression))
     return keys
 
 
-def named(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
+def name_outputs(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
     """Returns a name for each output, none of them twice."""
     given = [piece.name for piece in pieces if piece.name]
     made = {aggregate.name: aggregate for aggregate in aggregates}
@@ -433,13 +435,15 @@ def _may_be_name(name: str, piece: Piece, taken: Collection[str]) -> None:
     if not may_be_shown(name) or len(name) > 200:
         ends = " or ".join(RESERVED_ENDS)
         source.refuse(
-            f"A column of the answer cannot be called {quoted(name[:40])}.",
+            f"A column of the answer cannot be called {quote_name(name[:40])}.",
             f"Ends {ends} and a leading # are our own, and names have no control characters; choose another with AS: "
             "{grouped}.",
             piece.node,
         )
     if name.casefold() in taken:
-        source.refuse(f"Two columns are called {quoted(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node)
+        source.refuse(
+            f"Two columns are called {quote_name(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node
+        )
 
 
 def tidy(asking: Question, piece: Piece) -> Question:
@@ -450,7 +454,7 @@ def tidy(asking: Question, piece: Piece) -> Question:
     """
     parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
     parts += [order.expression for order in asking.order]
-    asking = replace(asking, steps=needed(asking)) if asking.steps else asking
+    asking = replace(asking, steps=find_needed_steps(asking)) if asking.steps else asking
     parts += [part for step in asking.steps for part in parts_of_step(step)]
     if not all(fits(part) for part in parts):
         piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
@@ -462,14 +466,14 @@ def tidy(asking: Question, piece: Piece) -> Question:
     if list(numbers.values()) == [aggregate.name for aggregate in asking.aggregates] == list(numbers):
         return asking  # as most are written
 
-    def renamed(part: Expression) -> Expression:
+    def rename_columns(part: Expression) -> Expression:
         return substitute(part, {}, lambda column: replace(column, name=numbers.get(column.name, column.name)))
 
     return replace(
         asking,
         aggregates=tuple(replace(made[name], name=number) for name, number in numbers.items()),
-        outputs=tuple(replace(output, expression=renamed(output.expression)) for output in asking.outputs),
-        having=None if asking.having is None else renamed(asking.having),
-        order=tuple(replace(order, expression=renamed(order.expression)) for order in asking.order),
-        steps=tuple(mapped(step, renamed) for step in asking.steps),
+        outputs=tuple(replace(output, expression=rename_columns(output.expression)) for output in asking.outputs),
+        having=None if asking.having is None else rename_columns(asking.having),
+        order=tuple(replace(order, expression=rename_columns(order.expression)) for order in asking.order),
+        steps=tuple(map_expressions(step, rename_columns) for step in asking.steps),
     )

@@ -33,7 +33,7 @@ from discreet.plan.model.relations import Fold, Join, PerUnit, Select, Window, W
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.assembly import Piece, conjunction, truth
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.row_columns import FoldScope, computed, named
+from discreet.sql.clauses.row_columns import FoldScope, name_columns, read_output
 from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
 from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import read
@@ -84,7 +84,7 @@ class Outside:
     again: Origin
 
 
-def correlated(
+def correlate_rows(
     reader: From,
     outside: Outside,
     inside: Origin,
@@ -114,15 +114,15 @@ def correlated(
     equal = [(part, reader.equality(rows, inside, part)) for part in across]
     pairs = [pair for _, pair in equal if pair is not None]
     _check(reader, rows, inside, pairs, node)
-    kept = reader.filtered(inside, local)
-    told = besides_units(rows.relation, kept.relation, tuple(pairs), _declared(reader))
+    kept = reader.apply_conditions(inside, local)
+    told = besides_units(rows.relation, kept.relation, tuple(pairs), _declared_types(reader))
     others = [part for part, pair in equal if pair is None]
     if not others and not numbered and not inside.schema.public:
         return Correlation(rows=rows, outside=rows, inside=kept, pairs=told)
     beyond = _comparison(reader, rows, inside, others[0]) if existence and len(others) == 1 else None
     if beyond is not None and not inside.schema.public:
         return Correlation(rows=rows, outside=rows, inside=kept, pairs=told, beyond=beyond)
-    return _numbered(reader, outside, kept, told, others)
+    return _correlate_by_number(reader, outside, kept, told, others)
 
 
 def _outer(node: exp.Expr, scope: Scope) -> Iterator[exp.Column]:
@@ -161,9 +161,10 @@ def _comparison(reader: From, rows: Origin, inside: Origin, part: exp.Expr) -> C
 _ORDERED = (Type.INT, Type.FLOAT, Type.DATE, Type.TIMESTAMP)
 
 
-def _declared(reader: From) -> dict[str, dict[str, Type]]:
+def _declared_types(reader: From) -> dict[str, dict[str, Type]]:
     return {
-        name: {column: found.type for column, found in schema.stored.items()} for name, schema in reader.schemas.items()
+        name: {column: found.type for column, found in schema.stored_columns.items()}
+        for name, schema in reader.schemas.items()
     }
 
 
@@ -191,7 +192,9 @@ class _PairScope(Scope):
         return self.renamed[self.outside.column(node)]
 
 
-def _numbered(reader: From, outside: Outside, inside: Origin, pairs: Pairs, others: Sequence[exp.Expr]) -> Correlation:
+def _correlate_by_number(
+    reader: From, outside: Outside, inside: Origin, pairs: Pairs, others: Sequence[exp.Expr]
+) -> Correlation:
     rows, source = outside.rows, reader.source
     scope, own = inside.scope(source), rows.scope(source)
     named_ones = [own.column(column) for part in others for column in _outer(part, scope)]
@@ -203,16 +206,16 @@ def _numbered(reader: From, outside: Outside, inside: Origin, pairs: Pairs, othe
     seen = [Output(copy, Column(place, Type.INT)), *(Output(f"{copy} {i}", c) for i, c in enumerate(used))]
     again = Select(Windowed(reader.again(outside.again).relation, (window,)), tuple(seen))
     on = tuple((b, substitute(a, renamed, lambda column: column)) for a, b in pairs)
-    found = reader.made(_beside(inside, again, on), inside.names)
+    found = reader.build_origin(_beside(inside, again, on), inside.names)
     if others:
         both = _PairScope(
             source=source, schema=found.schema, alias=scope.alias, names=scope.names, outside=own, renamed=renamed
         )
         kept = conjunction([truth(read(part, both), "WHERE", Piece(part, source)) for part in others])
-        found = found if kept is None else reader.kept(found, kept)
+        found = found if kept is None else reader.filter_rows(found, kept)
     return Correlation(
         rows=rows,
-        outside=reader.made(Windowed(rows.relation, (window,)), rows.names),
+        outside=reader.build_origin(Windowed(rows.relation, (window,)), rows.names),
         inside=found,
         pairs=((Column(place, Type.INT), Column(copy, Type.INT)),),
     )
@@ -228,7 +231,7 @@ def _beside(inside: Origin, again: Relation, on: Pairs) -> Relation:
 # ----------------------------------------------------------------------------------------------------- what they become
 
 
-def attached(reader: From, found: Correlation, tree: exp.Select, prefix: str, *, outer: bool) -> Origin:
+def attach_select(reader: From, found: Correlation, tree: exp.Select, prefix: str, *, outer: bool) -> Origin:
     """Returns the rows outside with what a SELECT gives for each of them, under a prefix and the names of its outputs.
 
     Args:
@@ -239,15 +242,15 @@ def attached(reader: From, found: Correlation, tree: exp.Select, prefix: str, *,
         outer: whether a row stays for which the SELECT gives nothing. Aggregates always give something.
     """
     if any(puts_together(node) for node in tree.expressions):
-        right, outputs = _folded(reader, found, tree, prefix)
+        right, outputs = _fold_rows(reader, found, tree, prefix)
         outer = True
     else:
         right, outputs = _first(reader, found, tree, prefix)
     join = Join(left=found.outside.relation, right=right, on=_on(found, prefix), outer=outer)
-    return reader.made(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
+    return reader.build_origin(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
 
 
-def reached(reader: From, found: Correlation, compared: Comparison, name: str) -> Origin:
+def attach_extreme(reader: From, found: Correlation, compared: Comparison, name: str) -> Origin:
     """Returns the rows outside with a column that tells which of them a value inside is beyond.
 
     The smallest or largest value inside is, if any is.
@@ -262,7 +265,7 @@ def reached(reader: From, found: Correlation, compared: Comparison, name: str) -
     )
     join = Join(left=found.outside.relation, right=right, on=_on(found, name), outer=True)
     is_there = call("coalesce", call(compared.function, most, compared.outside), Literal(False, Type.BOOL))
-    return reader.made(Select(join, (*own_columns(found.rows), Output(name, is_there))), found.rows.names)
+    return reader.build_origin(Select(join, (*own_columns(found.rows), Output(name, is_there))), found.rows.names)
 
 
 def _on(found: Correlation, prefix: str) -> Pairs:
@@ -282,7 +285,7 @@ def _key(prefix: str, place: int) -> str:
     return f"{prefix}#{place}"
 
 
-def _folded(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
+def _fold_rows(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
     """One row for each person and what is compared, and the outputs over its folds; of no rows, a count is 0."""
     row = found.inside.scope(reader.source)
     scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
@@ -315,18 +318,18 @@ def _first(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> t
     if scope.windows:
         reason = "OVER has no place in a SELECT for each row."
         reader.source.refuse(reason, "Write the window into a SELECT in FROM, and join it: {count}.", tree)
-    inside = _limited(reader, found, tree, scope)
+    inside = _limit_rows(reader, found, tree, scope)
     keys = [Output(_key(prefix, i), b) for i, (_, b) in enumerate(found.pairs)]
     made = [Output(prefix + o.name, o.expression) for o in outputs]
     shown = [Output(o.name, Column(o.name, o.expression.type)) for o in made]
     return Select(inside.relation, (*keys, *made)), shown
 
 
-def _limited(reader: From, found: Correlation, tree: exp.Select, scope: WindowScope) -> Origin:
+def _limit_rows(reader: From, found: Correlation, tree: exp.Select, scope: WindowScope) -> Origin:
     limit, offset = kept_rows(tree, reader.source)
     if limit is None and not offset and tree.args.get("order") is None:
         return found.inside
-    order = scope.ordered(tree)
+    order = scope.read_order(tree)
     if limit is None or offset or not order:
         reason = "Which rows are first depends on an order, and how many are kept on LIMIT."
         reader.source.refuse(reason, "Write ORDER BY and LIMIT 1, or leave both out and ask {count}.", tree)
@@ -334,8 +337,8 @@ def _limited(reader: From, found: Correlation, tree: exp.Select, scope: WindowSc
     window = Window(
         name=name, kind="row_number", type=Type.INT, partition=tuple(b for _, b in found.pairs), order=order
     )
-    windowed = reader.made(Windowed(found.inside.relation, (window,)), found.inside.names)
-    return reader.kept(windowed, call("less_equal", Column(name, Type.INT), Literal(limit, Type.INT)))
+    windowed = reader.build_origin(Windowed(found.inside.relation, (window,)), found.inside.names)
+    return reader.filter_rows(windowed, call("less_equal", Column(name, Type.INT), Literal(limit, Type.INT)))
 
 
 def _outputs(reader: From, found: Correlation, tree: exp.Select, scope: Scope) -> list[Output]:
@@ -346,6 +349,6 @@ def _outputs(reader: From, found: Correlation, tree: exp.Select, scope: Scope) -
             if outside.knows(column):
                 reason = "Inside, a column of the rows outside is compared in WHERE, and not computed with."
                 reader.source.refuse(reason, "Compute with it outside of the brackets: {count}.", column)
-        outputs.append(computed(node, scope, outputs, found.inside.names))
-    named(outputs, tree, reader)
+        outputs.append(read_output(node, scope, outputs, found.inside.names))
+    name_columns(outputs, tree, reader)
     return outputs

@@ -102,14 +102,14 @@ class From:
             elif _is_comma(join):
                 listed.append((self._right(found, listed, join), join))
             else:
-                found, more = self._joined(found, join)
+                found, more = self._read_join(found, join)
                 conditions += more
-            found, listed, parts = self._listed(found, listed, parts)
+            found, listed, parts = self._join_listed_tables(found, listed, parts)
         if listed:
             reason = "A list of tables is a join, and WHERE does not say what is equal."
             self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id: {count}.", listed[0][1])
         for part in parts:
-            matched = self._matched(found, part)
+            matched = self._read_match(found, part)
             if matched is None:
                 conditions.append(part)
             else:
@@ -133,7 +133,7 @@ class From:
             alias = self._alias(node) or name
         visible = {name: inner for names in found.names.values() for name, inner in names.items()}
         named = replace(found, names={alias: visible})
-        return self._prefixed(named) if prefixed else named
+        return self._prefix_columns(named) if prefixed else named
 
     def _count_read(self, node: exp.Expr | int = 0) -> None:
         if next(self.reads) >= MOST_READS:
@@ -166,11 +166,11 @@ class From:
         schema = lookup(name, self.schemas)
         if schema is None:
             raise UnknownTable(name, self.schemas)
-        names = {schema.name: {column: column for column in schema.stored}}
+        names = {schema.name: {column: column for column in schema.stored_columns}}
         relation = own_rows(schema.name, self.schemas)
         return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
 
-    def _prefixed(self, found: Origin) -> Origin:
+    def _prefix_columns(self, found: Origin) -> Origin:
         """Columns under names that no other table's columns have."""
         ((alias, names),) = found.names.items()
         if not alias:
@@ -179,24 +179,24 @@ class From:
         columns = tuple(
             Output(inner[name], Column(column, found.schema.columns[column].type)) for name, column in names.items()
         )
-        return self.made(Select(found.relation, columns), {alias: inner})
+        return self.build_origin(Select(found.relation, columns), {alias: inner})
 
-    def made(self, relation: Relation, names: Names) -> Origin:
+    def build_origin(self, relation: Relation, names: Names) -> Origin:
         """Returns a relation with its description."""
         return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
 
     # ------------------------------------------------------------------------------------------------------------ joins
 
-    def _listed(
+    def _join_listed_tables(
         self, found: Origin, listed: list[tuple[Origin, exp.Join]], parts: list[exp.Expr]
     ) -> tuple[Origin, list[tuple[Origin, exp.Join]], list[exp.Expr]]:
         """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
         for place, (right, node) in enumerate(listed):
             pairs = {i: pair for i, part in enumerate(parts) if (pair := self.equality(found, right, part))}
             if pairs:
-                found = self._paired(found, right, list(pairs.values()), node, outer=False)
+                found = self._join_on_pairs(found, right, list(pairs.values()), node, outer=False)
                 others = [part for i, part in enumerate(parts) if i not in pairs]
-                return self._listed(found, [*listed[:place], *listed[place + 1 :]], others)
+                return self._join_listed_tables(found, [*listed[:place], *listed[place + 1 :]], others)
         return found, listed, parts
 
     def _right(self, left: Origin, listed: Sequence[tuple[Origin, exp.Join]], node: exp.Join) -> Origin:
@@ -219,7 +219,7 @@ class From:
         self._check_alias(alias, [*left.names], node)
         return alias
 
-    def _joined(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
+    def _read_join(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
         only(node, self.blank, "this", "on", "using", "side", "kind")
         outer = (node.side or "").upper() == "LEFT"
         if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
@@ -232,7 +232,7 @@ class From:
             self.source.refuse(
                 "LEFT JOIN takes equalities.", "Filter the right table in a SELECT in brackets: {count}.", node
             )
-        return self._paired(left, right, pairs, node, outer=outer), conditions
+        return self._join_on_pairs(left, right, pairs, node, outer=outer), conditions
 
     def _pairs(
         self, left: Origin, right: Origin, node: exp.Join
@@ -287,7 +287,7 @@ class From:
             self.source.refuse(f"These are of two types: {kinds}.", "Convert one with CAST: {count}.", node)
         return one, other
 
-    def _paired(
+    def _join_on_pairs(
         self,
         left: Origin,
         right: Origin,
@@ -311,7 +311,7 @@ class From:
         if alone:
             self._check_single(right, [other for _, other in pairs], node)
         join = Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer, single=alone)
-        return self.made(join, names)
+        return self.build_origin(join, names)
 
     def _check_single(self, right: Origin, on: Sequence[Expression], node: exp.Expr) -> None:
         """Rows that are people of their own take one public row each: by columns in which no two agree."""
@@ -354,14 +354,14 @@ class From:
 
     # ---------------------------------------------------------------------------------------------------- IN and EXISTS
 
-    def _matched(self, found: Origin, part: exp.Expr) -> Origin | None:
+    def _read_match(self, found: Origin, part: exp.Expr) -> Origin | None:
         node, negated = part, False
         while isinstance(node, exp.Not | exp.Paren):
             negated, node = negated ^ isinstance(node, exp.Not), node.this
-        compared = self.compared(found, node)
+        compared = self.read_equality(found, node)
         if compared is None or (negated and not self._is_known(found, *compared, node)):
             return None
-        return self.matched(found, *compared, node, negated=negated)
+        return self.match_rows(found, *compared, node, negated=negated)
 
     def _is_known(
         self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
@@ -374,7 +374,7 @@ class From:
             return not other.schema.public
         return all(is_present(one, found.relation, self.schemas) for one, _ in pairs)
 
-    def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
+    def read_equality(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
         """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside.
 
         Returns:
@@ -419,9 +419,9 @@ class From:
             self.source.refuse(reason, "Write WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id): {count}.", node)
         if None in pairs or any(part.find(exp.Query) for part in local):
             return None
-        return self.filtered(other, local), [pair for pair in pairs if pair is not None]
+        return self.apply_conditions(other, local), [pair for pair in pairs if pair is not None]
 
-    def matched(
+    def match_rows(
         self,
         found: Origin,
         other: Origin,
@@ -433,14 +433,15 @@ class From:
         """Returns the rows that have a row of the other relation beside them, or none."""
         self._of_same_people(found, other, pairs, node)
         relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
-        return self.made(relation, found.names)
+        return self.build_origin(relation, found.names)
 
-    def marked(
+    def mark_rows(
         self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr, name: str
     ) -> Origin:
         """Adds a column, under no name that a question could write, that tells which rows have such a row."""
         self._of_same_people(found, other, pairs, node)
-        return self.made(Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name), found.names)
+        marked = Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name)
+        return self.build_origin(marked, found.names)
 
     def _of_same_people(
         self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
@@ -448,20 +449,19 @@ class From:
         if not other.schema.public:
             self.same_people(found, other, pairs, node, "WHERE")
 
-    def filtered(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
+    def apply_conditions(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
         """Returns the rows for which all conditions are true."""
         if not conditions:
             return found
         scope = found.scope(self.source)
         kept = conjunction([truth(read(part, scope), "WHERE", Piece(part, self.source)) for part in conditions])
-        return found if kept is None else self.kept(found, kept)
+        return found if kept is None else self.filter_rows(found, kept)
 
-    def kept(self, found: Origin, condition: Expression) -> Origin:
+    def filter_rows(self, found: Origin, condition: Expression) -> Origin:
         """Returns the rows for which a condition is true."""
-        columns = tuple(
-            Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT
-        )
-        return self.made(Select(found.relation, columns, condition), found.names)
+        types = {name: column.type for name, column in found.schema.columns.items() if name != UNIT}
+        columns = tuple(Output(name, Column(name, kind)) for name, kind in types.items())
+        return self.build_origin(Select(found.relation, columns, condition), found.names)
 
 
 def _is_comma(join: exp.Join) -> bool:
@@ -485,7 +485,8 @@ def is_correlated(reader: From, tree: exp.Expr, found: Origin) -> bool:
     inner = [table for table in tree.find_all(exp.Table, exp.Subquery) if table.alias_or_name]
     aliases = [table.alias_or_name for table in inner]
     known = [lookup(table.name, reader.schemas) for table in inner if isinstance(table, exp.Table)]
-    own = None if len(known) < len(inner) or None in known else [n for schema in known if schema for n in schema.stored]
+    sure = len(known) == len(inner) and None not in known
+    own = [name for schema in known if schema for name in schema.stored_columns] if sure else None
     named = {output.alias for output in tree.find_all(exp.Alias)}
     scope = found.scope(reader.source)
 

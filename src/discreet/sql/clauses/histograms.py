@@ -20,7 +20,7 @@ from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question, columns, fits
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.examples import different, quoted
+from discreet.sql.examples import different, quote_name
 from discreet.sql.functions.grammar import only, read
 from discreet.sql.scope import Scope, same
 
@@ -34,7 +34,7 @@ _BAND = "band"
 _ENDS = {"low": 0, "high": 1}
 
 
-def counted(tree: exp.Select) -> exp.Select:
+def replace_with_count(tree: exp.Select) -> exp.Select:
     """Returns the SELECT with COUNT(*) in the place of its HISTOGRAM."""
     name = tree.expressions[0].alias or "count"
     count = exp.Alias(this=exp.Count(this=exp.Star(), big_int=True), alias=exp.to_identifier(name, quoted=True))
@@ -43,7 +43,7 @@ def counted(tree: exp.Select) -> exp.Select:
     return found
 
 
-def banded(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
+def split_into_bands(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
     """Turns a count of rows into one for each band.
 
     Args:
@@ -63,7 +63,7 @@ def banded(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
     if any(same(output.name, end) for output in asking.outputs for end in _ENDS):
         scope.refuse("The edges of bands are called low and high.", "Choose another name with AS: {count}.", node)
     written = [_number(part, scope, node) for part in node.expressions[1:]]
-    edges = _written(written, scope, node) if len(written) > 1 else _even(x, written, scope, node)
+    edges = _check_edges(written, scope, node) if len(written) > 1 else _even(x, written, scope, node)
     kept = _between(x, edges) if len(written) > 1 else call("not", call("is_null", x))
     where = kept if asking.where is None else call("and", asking.where, kept)
     found = _with(replace(asking, where=where), x, edges)
@@ -107,7 +107,7 @@ def _number(part: exp.Expr, scope: Scope, node: exp.Expr) -> Fraction:
     return scope.refuse("HISTOGRAM takes numbers that are written out.", "For example {buckets}.", node)
 
 
-def _written(edges: Sequence[Fraction], scope: Scope, node: exp.Expr) -> Sequence[Fraction]:
+def _check_edges(edges: Sequence[Fraction], scope: Scope, node: exp.Expr) -> Sequence[Fraction]:
     if len(edges) <= MOST_BANDS + 1 and _ascend(edges):
         return edges
     reason = f"The edges of a histogram ascend, and make at most {MOST_BANDS} bands."
@@ -123,7 +123,7 @@ def _even(x: Expression, written: Sequence[Fraction], scope: Scope, node: exp.Ex
     limits = bounds(x, scope.schema)
     if limits is None:
         scope.refuse("Nobody declared between which bounds the bands of this histogram lie.", _hint(scope, node), node)
-    return _written(_evenly(limits, int(count)), scope, node)
+    return _check_edges(_evenly(limits, int(count)), scope, node)
 
 
 def _evenly(limits: Bounds, count: int) -> list[Fraction]:
@@ -139,7 +139,7 @@ def _hint(scope: Scope, node: exp.Expr) -> str:
     text = node.expressions[0].sql(dialect="duckdb")
     if "`" in text or len(text) > 200 or scope.alias != scope.schema.name:
         return "Write the edges out, or group by bands: {buckets}."
-    asked = f"SELECT HISTOGRAM({text}, 0, 25, 50, 75, 100) AS answer FROM {quoted(scope.schema.name)}"
+    asked = f"SELECT HISTOGRAM({text}, 0, 25, 50, 75, 100) AS answer FROM {quote_name(scope.schema.name)}"
     return f"Ask the steward to declare bounds, or write edges of your choice: {different(asked)}."
 
 

@@ -20,15 +20,15 @@ from discreet.plan.post.steps import (
     GroupWindow,
     GroupWindows,
     Regroup,
-    called,
-    made,
+    columns_as_aggregates,
+    made_columns,
     noisy_columns,
     with_parts,
 )
-from discreet.sql.clauses.assembly import Piece, conjunction, named, number, tidy, truth, typed
-from discreet.sql.clauses.select_parts import Subqueries, attached, columns_of, joined, puts_together
-from discreet.sql.clauses.window_clause import beside, kept
-from discreet.sql.examples import quoted
+from discreet.sql.clauses.assembly import Piece, conjunction, name_outputs, number, require_type, tidy, truth
+from discreet.sql.clauses.select_parts import Subqueries, attach_groups, attach_number, columns_of, puts_together
+from discreet.sql.clauses.window_clause import beside, find_or_add_window
+from discreet.sql.examples import quote_name
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Scope, lookup, near, same
 
@@ -90,7 +90,7 @@ class Columns(Scope):
         """What a name means in the only SELECT that has it, or in those that are joined by it."""
         found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
         if len(found) > 1 and lookup(node.name, self.released) is None:
-            aliases = " or ".join(quoted(alias) for alias in self.tables)
+            aliases = " or ".join(quote_name(alias) for alias in self.tables)
             self.refuse(
                 f"Several SELECTs have a column '{node.name[:60]}'.",
                 f"Say which: of {aliases}; for example {{grouped}}.",
@@ -128,15 +128,15 @@ class Columns(Scope):
         asked = GroupAggregate(
             name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument
         )
-        return self._folded(asked, self.folds)
+        return self._fold_column(asked, self.folds)
 
     def any_value(self, value: Expression, node: exp.Expr) -> Expression:
         """Returns the value of the first group that has one."""
         if self.folds is None:
             return Scope.any_value(self, value, node)
-        return self._folded(GroupAggregate(name="", kind="any", type=value.type, argument=value), self.folds)
+        return self._fold_column(GroupAggregate(name="", kind="any", type=value.type, argument=value), self.folds)
 
-    def _folded(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> Column:
+    def _fold_column(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> Column:
         """The column of an aggregate, made if it is new."""
         same = [known for known in folds if replace(known, name="") == asked]
         if not same:
@@ -151,7 +151,7 @@ class Columns(Scope):
             self.refuse("OVER stands in SELECT or ORDER BY, and not in itself.", hint, node)
         fresh = {fold.name for fold in self.folds or []}
         found = beside(node, replace(self, windows=None), lambda name: name in self.noisy or name in fresh)
-        return kept(found, self.windows, self.before)
+        return find_or_add_window(found, self.windows, self.before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +184,8 @@ class _Outer:
         self.joined = others
         nodes = [*parts.outputs, *parts.having, *parts.qualify, *(piece for piece, _ in parts.order)]
         self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
-        self.asking, self.parts, self.pieces = asking, parts, [_shown(piece, scope) for piece in parts.outputs]
-        columns_made = len(list(made(asking.steps)))
+        self.asking, self.parts, self.pieces = asking, parts, [_keep_name(piece, scope) for piece in parts.outputs]
+        columns_made = len(list(made_columns(asking.steps)))
         blocks = () if scope.blocks is None else tuple(scope.blocks.found)
         wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks))
         self.plain = replace(scope, noisy=noisy_columns(wider), before=columns_made)
@@ -196,18 +196,18 @@ class _Outer:
         """The steps that the SELECT adds, and its outputs."""
         kept_ones = conjunction([truth(read(p.node, self.plain), "WHERE", p) for p in self.parts.where])
         keys = self._keys()
-        raw = [typed(read(piece.node, self.scope), piece) for piece in self.pieces]
+        raw = [require_type(read(piece.node, self.scope), piece) for piece in self.pieces]
         found = [self._of_groups(part, piece) for part, piece in zip(raw, self.pieces, strict=True)]
-        shown = replace(self.scope, named=self._named(raw))
+        shown = replace(self.scope, named=self._expressions_by_name(raw))
         having = [
             self._of_groups(truth(read(piece.node, replace(shown, windows=None)), "HAVING", piece), piece)
             for piece in self.parts.having
         ]
-        order = [Order(self._ordered(piece, shown, found), down) for piece, down in self.parts.order]
+        order = [Order(self._resolve_order_key(piece, shown, found), down) for piece, down in self.parts.order]
         qualify = [
             self._of_groups(truth(read(piece.node, shown), "QUALIFY", piece), piece) for piece in self.parts.qualify
         ]
-        asking, steps = self._filtered(kept_ones)
+        asking, steps = self._apply_filter(kept_ones)
         if self.is_aggregated:
             steps += [Regroup(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
         if (condition := conjunction(having)) is not None:
@@ -216,16 +216,16 @@ class _Outer:
             steps.append(GroupWindows(tuple(self._window(window) for window in self.scope.windows)))
         if (condition := conjunction(qualify)) is not None:
             steps.append(FilterGroups(condition))
-        names = named(self.pieces, found, [*asking.aggregates, *called(steps)])
+        names = name_outputs(self.pieces, found, [*asking.aggregates, *columns_as_aggregates(steps)])
         made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), steps=tuple(steps))
         return tidy(replace(made_of, limit=self.parts.limit, offset=self.parts.offset), self.pieces[0])
 
     @property
     def _numbers(self) -> list[AttachQuestion]:
         """What attaches the numbers of questions beside."""
-        return [] if self.plain.blocks is None else self.plain.blocks.attached()
+        return [] if self.plain.blocks is None else self.plain.blocks.attachment_steps()
 
-    def _filtered(self, condition: Expression | None) -> tuple[Question, list[Step]]:
+    def _apply_filter(self, condition: Expression | None) -> tuple[Question, list[Step]]:
         """WHERE is a filter of groups, as HAVING is, unless something was done to them already."""
         blocks = () if self.plain.blocks is None else tuple(self.plain.blocks.found)
         asking = replace(self.asking, beside=(*self.asking.beside, *blocks))
@@ -240,7 +240,7 @@ class _Outer:
     def _keys(self) -> list[Output]:
         keys: list[Output] = []
         for piece in self.parts.keys or ():
-            expression = typed(read(self._meant(piece).node, self.plain), piece)
+            expression = require_type(read(self._resolve_piece(piece).node, self.plain), piece)
             if any(column.name in self.plain.noisy for column in columns(expression)):
                 hint = "Group by keys, and filter numbers in WHERE: {grouped}."
                 piece.source.refuse("Groups of noisy numbers would be made by the noise.", hint, piece.node)
@@ -250,7 +250,7 @@ class _Outer:
                 keys.append(Output(name, expression))
         return keys
 
-    def _meant(self, piece: Piece) -> Piece:
+    def _resolve_piece(self, piece: Piece) -> Piece:
         place = number(piece, len(self.pieces))
         if place is not None:
             return self.pieces[place]
@@ -277,17 +277,17 @@ class _Outer:
     def _window(self, window: GroupWindow) -> GroupWindow:
         return with_parts(window, lambda part: self._of_groups(part, self.pieces[0]))
 
-    def _named(self, raw: Sequence[Expression]) -> dict[str, Expression]:
+    def _expressions_by_name(self, raw: Sequence[Expression]) -> dict[str, Expression]:
         return {piece.name: found for piece, found in zip(self.pieces, raw, strict=True) if piece.name}
 
-    def _ordered(self, piece: Piece, shown: Columns, found: Sequence[Expression]) -> Expression:
+    def _resolve_order_key(self, piece: Piece, shown: Columns, found: Sequence[Expression]) -> Expression:
         place = number(piece, len(found))
         if place is not None:
             return found[place]
-        return self._of_groups(typed(read(piece.node, shown), piece), piece)
+        return self._of_groups(require_type(read(piece.node, shown), piece), piece)
 
 
-def _shown(part: Piece, scope: Columns) -> Piece:
+def _keep_name(part: Piece, scope: Columns) -> Piece:
     """A column of the inner SELECT keeps its name."""
     if part.name or not isinstance(part.node, exp.Column):
         return part
@@ -319,8 +319,8 @@ def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Seque
         kind = block.outputs[0].expression.type
         known[Column(f"#b{place}", kind)] = main.outputs[0].expression if place == 0 else Column(f"#b{place - 1}", kind)
     outputs = [substitute(part, known, lambda column: column) for part in found]
-    steps = tuple(attached(place, block) for place, block in enumerate(others))
-    names = named(pieces, outputs, main.aggregates)
+    steps = tuple(attach_number(place, block) for place, block in enumerate(others))
+    names = name_outputs(pieces, outputs, main.aggregates)
     asked = replace(main, outputs=tuple(map(Output, names, outputs)), steps=steps, beside=tuple(others))
     return tidy(asked, pieces[0])
 
@@ -346,7 +346,7 @@ def join_blocks(
     released = {name: part for name, part in scope.released.items() if name.casefold() in using or name not in made}
     released |= {name: part for name, part in made.items() if name not in scope.released}
     wider = replace(scope, released=released, tables={**scope.tables, alias: made})
-    return wider, joined(place, block, pairs, outer=(join.side or "").upper() == "LEFT")
+    return wider, attach_groups(place, block, pairs, outer=(join.side or "").upper() == "LEFT")
 
 
 def _check_keys(pairs: Sequence[tuple[Expression, str]], block: Question, scope: Columns, join: exp.Join) -> None:

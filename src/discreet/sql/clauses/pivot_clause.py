@@ -44,8 +44,8 @@ def as_rows(node: exp.Expr, reader: From) -> exp.Expr:
     pivot = _read(node, reader)
     if pivot is None:
         return node
-    columns = [_called(_of_some(cell, where), name) for cell, _, where, name in pivot.columns(pivot.on)]
-    return _grouped(pivot, exp.From(this=pivot.table.copy()), columns)
+    columns = [_alias_column(_of_some(cell, where), name) for cell, _, where, name in pivot.columns(pivot.on)]
+    return _group_by_keys(pivot, exp.From(this=pivot.table.copy()), columns)
 
 
 def as_cells(node: exp.Expr, reader: From) -> exp.Expr:
@@ -57,17 +57,17 @@ def as_cells(node: exp.Expr, reader: From) -> exp.Expr:
     count = len(shown)
     shown += [(cell.unalias().copy(), name) for cell, name in zip(pivot.cells, pivot.amounts, strict=True)]
     inner = exp.Select(
-        expressions=[_called(shown_node, name) for shown_node, name in shown],
+        expressions=[_alias_column(shown_node, name) for shown_node, name in shown],
         from_=exp.From(this=pivot.table.copy()),
         where=exp.Where(this=exp.and_(*(field.holds for field in pivot.fields))),
         group=exp.Group(expressions=[exp.Literal.number(i + 1) for i in range(count)]),
     )
     places = [exp.column(place, quoted=True) for place in pivot.places]
     columns = [
-        _called(_of_some(exp.AnyValue(this=exp.column(amount, quoted=True)), where), name)
+        _alias_column(_of_some(exp.AnyValue(this=exp.column(amount, quoted=True)), where), name)
         for _, amount, where, name in pivot.columns(places)
     ]
-    return _grouped(pivot, exp.From(this=exp.Subquery(this=inner)), columns)
+    return _group_by_keys(pivot, exp.From(this=exp.Subquery(this=inner)), columns)
 
 
 def alias_of(node: exp.Expr) -> str:
@@ -141,7 +141,7 @@ class _Pivot:
                 yield cell.unalias(), amount, exp.and_(*equal), "_".join(parts)
 
 
-def _grouped(pivot: _Pivot, origin: exp.From, columns: Sequence[exp.Expr]) -> exp.Select:
+def _group_by_keys(pivot: _Pivot, origin: exp.From, columns: Sequence[exp.Expr]) -> exp.Select:
     named = [exp.column(key.name, quoted=True) for key in pivot.keys]
     group = exp.Group(expressions=[node.copy() for node in named])
     return exp.Select(expressions=[*named, *columns], from_=origin, group=group, with_=pivot.definitions)
@@ -161,7 +161,7 @@ def _of_some(cell: exp.Expr, condition: exp.Expr) -> exp.Expr:
     return cell.transform(some)
 
 
-def _called(node: exp.Expr, name: str) -> exp.Alias:
+def _alias_column(node: exp.Expr, name: str) -> exp.Alias:
     return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
 
 
@@ -205,18 +205,20 @@ def _keys(pivot: exp.Pivot, reader: From) -> list[exp.Column]:
 
 def _field(node: exp.Expr, table: exp.Expr, reader: From) -> _Field:
     if not isinstance(node, exp.In):
-        return _Field(node, [(_written(value), _text(value)) for value in _declared(node, table, reader)])
+        return _Field(
+            node, [(_build_literal(value), _text(value)) for value in _find_public_values(node, table, reader)]
+        )
     only(node, reader.blank, "this", "expressions")
     if not node.expressions:
         reader.source.refuse("IN lists the values that become columns.", "For example {grouped}.", node)
-    return _Field(node.this, [_listed(part, reader) for part in node.expressions])
+    return _Field(node.this, [_read_list_item(part, reader) for part in node.expressions])
 
 
-def _listed(part: exp.Expr, reader: From) -> tuple[exp.Expr, str]:
+def _read_list_item(part: exp.Expr, reader: From) -> tuple[exp.Expr, str]:
     """A value of the list and the name that it gives: its own text, or what stands after AS."""
     if isinstance(part, exp.PivotAlias):
         only(part, reader.blank, "this", "alias")
-        return _listed(part.this, reader)[0], str(part.args["alias"].name)
+        return _read_list_item(part.this, reader)[0], str(part.args["alias"].name)
     number = part.this if isinstance(part, exp.Neg) else part
     day = isinstance(part, exp.Cast) and isinstance(part.this, exp.Literal)
     if not isinstance(number, exp.Literal | exp.Boolean) and not day:
@@ -225,7 +227,7 @@ def _listed(part: exp.Expr, reader: From) -> tuple[exp.Expr, str]:
     return part, part.name if day or isinstance(part, exp.Literal) else part.sql(dialect="duckdb").lower()
 
 
-def _declared(node: exp.Expr, table: exp.Expr, reader: From) -> list[Value]:
+def _find_public_values(node: exp.Expr, table: exp.Expr, reader: From) -> list[Value]:
     """The public values of what is spread; NULL becomes no column."""
     found = reader.item(table)
     known = values(read(node, found.scope(reader.source)), found.schema)
@@ -236,7 +238,7 @@ def _declared(node: exp.Expr, table: exp.Expr, reader: From) -> list[Value]:
     return [value for value in known if value is not None]
 
 
-def _written(value: Value) -> exp.Expr:
+def _build_literal(value: Value) -> exp.Expr:
     """A value as a question writes it."""
     if isinstance(value, bool):
         return exp.Boolean(this=value)

@@ -41,7 +41,7 @@ def largest_groups(tree: exp.Select, conditions: list[exp.Expr], scope: Scope) -
         return tree, conditions
     argument = _argument(tree.expressions[place].unalias())
     value = None if argument is None else _private(argument, scope)
-    keys = [_resolved(key, tree, scope) for key in keys_of(tree)]
+    keys = [_resolve_key(key, tree, scope) for key in keys_of(tree)]
     if argument is None or value is None or any(isinstance(key, _SETS) for key in keys):
         return tree, conditions
     present = exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null()))
@@ -78,7 +78,7 @@ def _private(argument: exp.Expr, scope: Scope) -> Expression | None:
     return value if candidates_of(value, scope.schema) is None else None
 
 
-def _resolved(key: exp.Expr, tree: exp.Select, scope: Scope) -> exp.Expr:
+def _resolve_key(key: exp.Expr, tree: exp.Select, scope: Scope) -> exp.Expr:
     """A key by itself, where it is the place or the name of an output."""
     outputs: list[exp.Expr] = tree.expressions
     if isinstance(key, exp.Literal) and not key.is_string and 1 <= int(key.this) <= len(outputs):

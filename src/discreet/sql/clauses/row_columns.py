@@ -13,7 +13,7 @@ from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Column, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.model.relations import Fold
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import Piece, typed
+from discreet.sql.clauses.assembly import Piece, require_type
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.select_parts import distinct, readable
 from discreet.sql.clauses.window_clause import steps_of
@@ -36,13 +36,13 @@ def everything(node: exp.Expr, found: Origin) -> list[Output]:
     ]
 
 
-def computed(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
+def read_output(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
     """Returns an output of a SELECT of rows, under the name that is given to it, or one of ours."""
     piece = Piece(node, scope.source)
     if isinstance(node, exp.Alias):
         only(node, scope, "this", "alias")
         piece = Piece(node.this, scope.source, node.alias)
-    expression = typed(read(piece.node, scope), piece)
+    expression = require_type(read(piece.node, scope), piece)
     name = (
         piece.name or _visible_name(expression, names) or distinct(readable(expression, {}), [o.name for o in before])
     )
@@ -55,7 +55,7 @@ def _visible_name(expression: Expression, names: Names) -> str | None:
     return next((name for known in names.values() for name, inner in known.items() if inner == expression.name), None)
 
 
-def named(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
+def name_columns(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
     """Returns what the columns of a SELECT are called.
 
     Raises:
@@ -90,20 +90,20 @@ class FoldScope(Scope):
             return Scope.aggregate(self, kind, argument, node)
         if kind not in _FOLDS:
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
-        return self._kept(self._fold(_FOLDS[kind], argument, node))
+        return self._add_fold(self._fold(_FOLDS[kind], argument, node))
 
     def any_value(self, value: Expression, node: exp.Expr) -> Expression:
         """Returns the smallest of one person's values: one of them, the same every time."""
-        return self._kept(self._fold("min", value, node))
+        return self._add_fold(self._fold("min", value, node))
 
     def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
         """Returns the column of a fold that tells the value where another is smallest or largest."""
         if by is None:
             hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
             self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
-        return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
+        return self._add_fold(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
 
-    def _kept(self, fold: Fold) -> Column:
+    def _add_fold(self, fold: Fold) -> Column:
         same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
         if not same_ones:
             self.folds.append(fold)

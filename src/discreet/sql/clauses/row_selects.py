@@ -12,9 +12,9 @@ from discreet.plan.model.relations import PerUnit, Select, Union, Windowed
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.pivot_clause import as_rows
-from discreet.sql.clauses.row_columns import FoldScope, computed, everything, named
+from discreet.sql.clauses.row_columns import FoldScope, everything, name_columns, read_output
 from discreet.sql.clauses.select_parts import keys_of, puts_together
-from discreet.sql.clauses.subqueries import marked
+from discreet.sql.clauses.subqueries import extract_subqueries
 from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Scope, lookup
@@ -22,7 +22,7 @@ from discreet.sql.scope import Scope, lookup
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
 
 
-def nested(reader: From, tree: exp.Expr) -> Origin:
+def read_nested_rows(reader: From, tree: exp.Expr) -> Origin:
     """Reads the rows of a SELECT inside a question.
 
     Raises:
@@ -38,8 +38,8 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     inside = reader.within(tree)
     only(tree, reader.blank, *_PARTS, *(["order"] if _chosen_by(tree) else []))
     found, conditions = inside.read(tree)
-    tree, found, conditions = marked(inside, tree, found, conditions)
-    found = inside.filtered(found, conditions)
+    tree, found, conditions = extract_subqueries(inside, tree, found, conditions)
+    found = inside.apply_conditions(found, conditions)
     if tree.args.get("group") is None and not _adds(tree):
         return _rows(inside, tree, found)
     if tree.args.get("qualify") is not None:
@@ -47,7 +47,7 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     if _chosen_by(tree):
         reason = "DISTINCT ON chooses among rows, and here they are put together."
         reader.source.refuse(reason, "Choose in a SELECT in FROM of its own, and count then: {count}.", tree)
-    return _folded(inside, tree, found)
+    return _fold_rows(inside, tree, found)
 
 
 def releases(reader: From, tree: exp.Expr) -> bool:
@@ -112,17 +112,17 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
         tree = _first_of_each(tree, scope)
     outputs: list[Output] = []
     for node in tree.expressions:
-        outputs += everything(node, found) or [computed(node, scope, outputs, found.names)]
+        outputs += everything(node, found) or [read_output(node, scope, outputs, found.names)]
     qualify = tree.args.get("qualify")
-    kept = _qualified(tree, qualify.this, scope) if qualify is not None else None
+    kept = _read_qualify(tree, qualify.this, scope) if qualify is not None else None
     if scope.windows:
-        found = reader.made(Windowed(found.relation, tuple(scope.windows)), found.names)
+        found = reader.build_origin(Windowed(found.relation, tuple(scope.windows)), found.names)
     if kept is not None:
-        found = reader.kept(found, kept)
-    names = named(outputs, tree, reader)
+        found = reader.filter_rows(found, kept)
+    names = name_columns(outputs, tree, reader)
     columns = tuple(outputs)
     if tree.args.get("distinct") is None:
-        return reader.made(Select(found.relation, columns), names)
+        return reader.build_origin(Select(found.relation, columns), names)
     if found.schema.unit is None:
         reader.source.refuse("DISTINCT would merge rows of several people.", "Leave it out: {count}.", tree)
     others = tuple(column for column in columns if not owns(column.expression, found.schema))
@@ -142,7 +142,7 @@ def _chosen_by(tree: exp.Select) -> list[exp.Expr]:
 
 def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
     """DISTINCT ON (a) ... ORDER BY b as QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1."""
-    chosen = [_meant(tree, node, scope) for node in _chosen_by(tree)]
+    chosen = [_resolve_names(tree, node, scope) for node in _chosen_by(tree)]
     if not scope.ids([read(node, scope.row) for node in chosen]):
         reason = "DISTINCT ON without the column of ids would choose among the rows of several people."
         scope.refuse(reason, "Put the column of ids into its brackets, or group and count: {grouped}.", tree)
@@ -150,29 +150,29 @@ def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
     if order is None or tree.args.get("qualify") is not None:
         reason = "DISTINCT ON keeps the first row in the order that ORDER BY says, and goes without QUALIFY."
         scope.refuse(reason, "Add ORDER BY, or write QUALIFY ROW_NUMBER() OVER (...) = 1 alone; or ask {count}.", tree)
-    place = exp.Window(this=exp.RowNumber(), partition_by=chosen, order=_meant(tree, order, scope))
+    place = exp.Window(this=exp.RowNumber(), partition_by=chosen, order=_resolve_names(tree, order, scope))
     made = tree.copy()
     made.set("distinct", None)
     made.set("qualify", exp.Qualify(this=exp.EQ(this=place, expression=exp.Literal.number(1))))
     return made
 
 
-def _qualified(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
+def _read_qualify(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
     """The condition of QUALIFY, in which a name may be that of an output."""
-    return truth(read(_meant(tree, node, scope), scope), "QUALIFY", Piece(node, scope.source))
+    return truth(read(_resolve_names(tree, node, scope), scope), "QUALIFY", Piece(node, scope.source))
 
 
-def _meant(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
+def _resolve_names(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
     """A part of a SELECT with outputs in the place of their names, where these are not names of columns."""
     names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
 
-    def meant(part: exp.Expr) -> exp.Expr:
+    def resolve_name(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, exp.Column) or part.table or scope.knows(part):
             return part
         found = lookup(part.name, names)
         return part if found is None else exp.Paren(this=found.copy())
 
-    made: exp.Expr = node.transform(meant)
+    made: exp.Expr = node.transform(resolve_name)
     return made
 
 
@@ -182,7 +182,7 @@ def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found:
         Output(c.name, _id(found) if owns(c.expression, found.schema) else Column(c.name, c.expression.type))
         for c in columns
     ]
-    return reader.made(Select(relation, tuple(kept)), {"": {column.name: column.name for column in kept}})
+    return reader.build_origin(Select(relation, tuple(kept)), {"": {column.name: column.name for column in kept}})
 
 
 def _id(found: Origin) -> Column:
@@ -199,7 +199,7 @@ def _union(reader: From, tree: exp.Union) -> Origin:
             "UNION drops rows that several people share.", "Write UNION ALL, which keeps equal rows: {count}.", tree
         )
     inside = reader.within(tree)
-    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    first, second = (read_nested_rows(inside, side) for side in (tree.this, tree.expression))
     if not _same_people(first, second):
         reader.source.refuse(
             "UNION ALL takes tables about the same people.", "Ask about them one by one: {count}.", tree
@@ -216,7 +216,7 @@ def _union(reader: From, tree: exp.Union) -> Origin:
         sides[0].append(Output(name, a))
         sides[1].append(Output(name, b))
     parts = tuple(Select(o.relation, tuple(side)) for o, side in zip((first, second), sides, strict=True))
-    return inside.made(Union(parts), {"": {output.name: output.name for output in sides[0]}})
+    return inside.build_origin(Union(parts), {"": {output.name: output.name for output in sides[0]}})
 
 
 def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
@@ -224,7 +224,7 @@ def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
     only(tree, reader.blank, "with_", "this", "expression", "distinct")
     word = tree.key.upper()
     inside = reader.within(tree)
-    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    first, second = (read_nested_rows(inside, side) for side in (tree.this, tree.expression))
     ids = [list(_flat(side).values()) for side in (first, second)]
     whole = all(
         len(names) == 1 and names[0] in side.schema.ids for names, side in zip(ids, (first, second), strict=True)
@@ -240,7 +240,7 @@ def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
     people = _with_ids(inside, PerUnit(first.relation, (), ()), (Output(name, own),), first)
     other = Column(ids[1][0], second.schema.columns[ids[1][0]].type)
     pair = inside.alike((Column(name, own.type), other), tree)
-    return inside.matched(people, second, [pair], tree, negated=isinstance(tree, exp.Except))
+    return inside.match_rows(people, second, [pair], tree, negated=isinstance(tree, exp.Except))
 
 
 def _flat(origin: Origin) -> dict[str, str]:
@@ -266,7 +266,7 @@ def _same_people(one: Origin, other: Origin) -> bool:
 # ----------------------------------------------------------------------------------------------------- person by person
 
 
-def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
+def _fold_rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     """One row for each person, or for each person and key."""
     group = tree.args.get("group")
     nodes = _keys(tree, found, reader)
@@ -280,8 +280,8 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs: list[Output] = []
     for node in tree.expressions:
-        outputs.append(computed(node, scope, outputs, found.names))
-    names = named(outputs, tree, reader)
+        outputs.append(read_output(node, scope, outputs, found.names))
+    names = name_columns(outputs, tree, reader)
     known: dict[Expression, Expression] = {key: Column(f"#k{i}", key.type) for i, key in enumerate(keys)}
 
     def other(column: Column) -> Expression:
@@ -298,4 +298,4 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     relation = PerUnit(found.relation, tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)), tuple(scope.folds))
     columns = tuple(Output(o.name, substitute(o.expression, known, other)) for o in outputs)
     condition = conjunction([substitute(part, known, other) for part in kept])
-    return reader.made(Select(relation, columns, condition), names)
+    return reader.build_origin(Select(relation, columns, condition), names)

@@ -74,7 +74,7 @@ def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
     if made is None:
         return "" if expression.name.startswith("#") else expression.name
     about = [part for part in (made.argument, made.other) if part is not None]
-    return _joined(_prefix(made), *(_name(part, aggregates) for part in about))
+    return _join_names(_prefix(made), *(_name(part, aggregates) for part in about))
 
 
 @_name.register
@@ -82,7 +82,7 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
     if expression.function in _OPERATORS:
         return ""
     own = _SHORT.get(expression.function, expression.function)
-    return _joined(own, _name(expression.arguments[0], aggregates))
+    return _join_names(own, _name(expression.arguments[0], aggregates))
 
 
 def _prefix(made: Aggregate) -> str:
@@ -100,7 +100,7 @@ def percent(share: Fraction) -> str:
     return f"{float(100 * share):g}".replace(".", "_")
 
 
-def _joined(*parts: str) -> str:
+def _join_names(*parts: str) -> str:
     return "_".join(part for part in parts if part)
 
 
@@ -341,12 +341,12 @@ class Subqueries:
             self.source.refuse(f"More than {MOST_BLOCKS} questions would share one budget.", hint, node)
         return self.before + self.found.index(block)
 
-    def attached(self) -> list[AttachQuestion]:
+    def attachment_steps(self) -> list[AttachQuestion]:
         """Returns the steps that attach the numbers of SELECTs in brackets."""
-        return [attached(self.before + i, block) for i, block in enumerate(self.found) if not block.keys]
+        return [attach_number(self.before + i, block) for i, block in enumerate(self.found) if not block.keys]
 
 
-def attached(place: int, block: Question) -> AttachQuestion:
+def attach_number(place: int, block: Question) -> AttachQuestion:
     """Returns the step that attaches the only number of a question beside."""
     (output,) = block.outputs
     return AttachQuestion(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
@@ -357,7 +357,7 @@ def columns_of(place: int, block: Question) -> dict[str, Column]:
     return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
 
 
-def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
+def attach_groups(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
     """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
     columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())

@@ -16,7 +16,14 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Literal, Output
 from discreet.plan.model.relations import Marked, Select
 from discreet.plan.model.types import Type
-from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns, reached
+from discreet.sql.clauses.correlation import (
+    Correlation,
+    Outside,
+    attach_extreme,
+    attach_select,
+    correlate_rows,
+    own_columns,
+)
 from discreet.sql.clauses.from_clause import From, Origin, conjuncts, is_correlated
 from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together, with_repeats
 from discreet.sql.functions import only, read
@@ -26,7 +33,7 @@ _CLAUSES = ("group", "having", "qualify", "order")
 _KINDS = (exp.In, exp.Exists, exp.Subquery)
 
 
-def marked(
+def extract_subqueries(
     reader: From, tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr]
 ) -> tuple[exp.Select, Origin, list[exp.Expr]]:
     """Takes subqueries out of the expressions of a SELECT, and gives the rows a column for each of them.
@@ -72,7 +79,7 @@ class _Marks:
             return node
         exact = isinstance(node, exp.In) and not _is_tested(node, condition)
         if (node, exact) not in self._known:
-            made = self._equal(node) or self._made(node, exact=exact)
+            made = self._equal(node) or self._rewrite_node(node, exact=exact)
             if made is None:
                 return node
             self._known[node, exact] = made
@@ -88,11 +95,11 @@ class _Marks:
         value = self.without(exp.Subquery(this=tree.copy()))
         return exp.Paren(this=exp.EQ(this=self.without(node.this), expression=value))
 
-    def _made(self, node: exp.Expr, *, exact: bool) -> exp.Expr | None:
+    def _rewrite_node(self, node: exp.Expr, *, exact: bool) -> exp.Expr | None:
         made = self._value(node) if isinstance(node, exp.Subquery) else self._mark(node, exact=exact)
-        return None if made is None else self._shown(made, node)
+        return None if made is None else self._build_column(made, node)
 
-    def _shown(self, made: Column, node: exp.Expr) -> exp.Expr:
+    def _build_column(self, made: Column, node: exp.Expr) -> exp.Expr:
         column = exp.Column(this=exp.to_identifier(f"#{made.name}", quoted=True))
         column.meta.update({MARK: made, "start": self.reader.source.start(node)})
         return exp.Coalesce(this=column, expressions=[exp.false()]) if isinstance(node, exp.Exists) else column
@@ -104,14 +111,14 @@ class _Marks:
             node: IN or EXISTS.
             exact: whether it is NULL where SQL says so; else it may be NULL in the place of FALSE, or the reverse.
         """
-        compared = self.reader.compared(self.found, node)
+        compared = self.reader.read_equality(self.found, node)
         name = distinct("is in", self.found.schema.columns)
         if compared is not None:
             other, pairs = compared
             if exact and other.schema.public:  # of other tables, ids are compared
                 self._membership(_everywhere(self.found, other), pairs[0], name)
             else:
-                self.found = self.reader.marked(self.found, other, pairs, node, name)
+                self.found = self.reader.mark_rows(self.found, other, pairs, node, name)
             return Column(name, Type.BOOL)
         tree = _select(node)
         if tree is None:
@@ -121,12 +128,12 @@ class _Marks:
             self._membership(found, own, name)
             return Column(name, Type.BOOL)
         if found.beyond is not None:
-            self.found = reached(self.reader, found, found.beyond, name)
+            self.found = attach_extreme(self.reader, found, found.beyond, name)
             return Column(name, Type.BOOL)
         pairs = [*found.pairs, *([] if own is None else [own])]
         mark = Marked(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
         columns = (*own_columns(found.rows), Output(name, Column(name, Type.BOOL)))
-        self.found = self.reader.made(Select(mark, columns), found.rows.names)
+        self.found = self.reader.build_origin(Select(mark, columns), found.rows.names)
         return Column(name, Type.BOOL)
 
     def _membership(self, found: Correlation, own: tuple[Expression, Expression], name: str) -> None:
@@ -137,7 +144,7 @@ class _Marks:
         """
         inside, taken = found.inside, [*found.outside.schema.columns, name]
         again = self.reader.again
-        unknown = self.reader.kept(again(inside), call("is_null", own[1]))
+        unknown = self.reader.filter_rows(again(inside), call("is_null", own[1]))
         relation, marks = found.outside.relation, []
         for label, other, more in (("equal", inside, (own,)), ("unknown", unknown, ()), ("any", again(inside), ())):
             mark = Column(distinct(label, taken), Type.BOOL)
@@ -148,7 +155,7 @@ class _Marks:
         false, true = Literal(False, Type.BOOL), Literal(True, Type.BOOL)
         value = call("if", equal, true, call("if", unsure, Literal(None, Type.BOOL), false))
         columns = (*own_columns(found.rows), Output(name, value))
-        self.found = self.reader.made(Select(relation, columns), found.rows.names)
+        self.found = self.reader.build_origin(Select(relation, columns), found.rows.names)
 
     def _rows(
         self, tree: exp.Select, node: exp.Expr, *, numbered: bool
@@ -182,7 +189,7 @@ class _Marks:
         before = self.found.schema.columns
         prefixes = (f"subquery {number}." for number in count(1))
         prefix = next(prefix for prefix in prefixes if not any(name.startswith(prefix) for name in before))
-        self.found = attached(self.reader, found, tree, prefix, outer=True)
+        self.found = attach_select(self.reader, found, tree, prefix, outer=True)
         name = f"{prefix}value"
         return Column(name, self.found.schema.columns[name].type)
 
@@ -238,8 +245,8 @@ def rows_for_each(
     """Reads the rows of a SELECT that belong to each row outside; its own subqueries are columns then."""
     inside = reader.within(tree)
     found, conditions = inside.read(tree)
-    tree, found, conditions = marked(inside, tree, found, conditions)
-    return tree, correlated(inside, outside, found, conditions, node, numbered=numbered, existence=existence)
+    tree, found, conditions = extract_subqueries(inside, tree, found, conditions)
+    return tree, correlate_rows(inside, outside, found, conditions, node, numbered=numbered, existence=existence)
 
 
 def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[exp.Expr]]:
@@ -273,7 +280,7 @@ def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[ex
             "The names of two tables begin alike.", "Choose names without a point with AS: {count}.", node
         )
     tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
-    made = attached(reader, found, tree, prefix, outer=outer)
+    made = attach_select(reader, found, tree, prefix, outer=outer)
     added = [name for name in made.schema.columns if name.startswith(prefix)]
     return replace(made, names={**left.names, alias: {name.removeprefix(prefix): name for name in added}}), conditions
 

@@ -46,7 +46,7 @@ def branches(tree: exp.Expr, source: Source, *, is_whole: bool = True) -> Iterat
     yield from branches(tree.expression, source, is_whole=False)
 
 
-def stacked(questions: Sequence[Question], trees: Sequence[exp.Expr], source: Source) -> Question:
+def stack_queries(questions: Sequence[Question], trees: Sequence[exp.Expr], source: Source) -> Question:
     """Returns the question whose rows are those of several questions.
 
     Args:
@@ -70,7 +70,7 @@ def stacked(questions: Sequence[Question], trees: Sequence[exp.Expr], source: So
         source.refuse(f"More than {MOST_BLOCKS} questions would share one budget.", hint, trees[-1])
     columns = [_one_type(parts, trees, source) for parts in zip(*(q.outputs for q in questions), strict=True)]
     own, *rest = (tuple(part) for part in zip(*columns, strict=True))
-    typed = [replace(q, outputs=_renamed(q.outputs, parts)) for q, parts in zip(others, rest, strict=True)]
+    typed = [replace(q, outputs=_replace_expressions(q.outputs, parts)) for q, parts in zip(others, rest, strict=True)]
     places = [(len(first.beside) + i, tuple(o.name for o in q.outputs)) for i, q in enumerate(typed)]
     made = tuple(Output(f"#u{i}", part) for i, part in enumerate(own))
     shown = tuple(
@@ -82,7 +82,7 @@ def stacked(questions: Sequence[Question], trees: Sequence[exp.Expr], source: So
     return tidy(whole, Piece(trees[0], source))
 
 
-def _renamed(outputs: Sequence[Output], parts: Sequence[Expression]) -> tuple[Output, ...]:
+def _replace_expressions(outputs: Sequence[Output], parts: Sequence[Expression]) -> tuple[Output, ...]:
     return tuple(replace(output, expression=part) for output, part in zip(outputs, parts, strict=True))
 
 

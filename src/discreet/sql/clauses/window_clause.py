@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.dataclass import dataclass
 from discreet.measurement.releases.grids import Steps
-from discreet.plan.analysis.key_dependencies import Decide, decided
+from discreet.plan.analysis.key_dependencies import Decide, express_by_keys
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL
@@ -18,7 +18,7 @@ from discreet.plan.model.relations import FineGrid, Window
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
 from discreet.sql.clauses.select_parts import PLACE_KINDS, Subqueries
-from discreet.sql.examples import clipped
+from discreet.sql.examples import clip_expression
 from discreet.sql.functions import only, read
 from discreet.sql.functions.aggregates import as_number
 from discreet.sql.scope import AnswerScope, Scope
@@ -52,9 +52,9 @@ class WindowScope(Scope):
         """Returns the column of a window, made if it is new."""
         if self.schema.unit is None:
             self.refuse("OVER ranks one person's rows, and here nobody has several.", "Leave it out: {count}.", node)
-        ordered = self.ordered(node)
+        ordered = self.read_order(node)
         whole = self._is_whole(node)
-        made = replace(self._asked(node.this), partition=self._partition(node), order=ordered)
+        made = replace(self._read_window(node.this), partition=self._partition(node), order=ordered)
         if made.kind in _ORDERED and not ordered:
             self.refuse(
                 "What is first or next depends on an order.", "Add ORDER BY after PARTITION BY: {ranked}.", node
@@ -87,7 +87,7 @@ class WindowScope(Scope):
         parts = [part for part in given if is_part_of_id(part, self.schema)]
         return single or (parts if is_whole_id(parts, self.schema) else [])
 
-    def ordered(self, node: exp.Expr) -> tuple[Order, ...]:
+    def read_order(self, node: exp.Expr) -> tuple[Order, ...]:
         """Returns what ORDER BY of a window or of a SELECT says."""
         order = node.args.get("order")
         if order is None:
@@ -112,7 +112,7 @@ class WindowScope(Scope):
             self.refuse("This frame is not in the list.", hint, node)
         return True
 
-    def _asked(self, node: exp.Expr) -> Window:
+    def _read_window(self, node: exp.Expr) -> Window:
         name = f"#w{len(self.windows)}"
         if type(node) in PLACE_KINDS:
             only(node, self)
@@ -162,9 +162,13 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
     """
     limits = bounds(argument, scope.schema) if argument.type.is_number else None
     if limits is None:
-        written = clipped(node.this.sql(dialect="duckdb")) if isinstance(node.this, exp.Expr) else clipped("x")
-        asked = scope.source.rewritten(node.this, written) if isinstance(node.this, exp.Expr) else None
-        proposed = f": `{asked}`" if asked else f", as in {clipped('x')}: {{mean}}"
+        written = (
+            clip_expression(node.this.sql(dialect="duckdb"))
+            if isinstance(node.this, exp.Expr)
+            else clip_expression("x")
+        )
+        asked = scope.source.rewrite_query(node.this, written) if isinstance(node.this, exp.Expr) else None
+        proposed = f": `{asked}`" if asked else f", as in {clip_expression('x')}: {{mean}}"
         scope.refuse(
             "A sum over one person's rows needs public bounds of what is added.",
             "Ask the steward to declare bounds, or clip to public limits that you expect all values to be within"
@@ -172,7 +176,7 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps,
             node,
         )
     found = Steps.of(limits, argument.type)
-    return found, None if argument.type is Type.INT else Steps.folded(limits).grid
+    return found, None if argument.type is Type.INT else Steps.for_person_sums(limits).grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +199,7 @@ class GroupScope(AnswerScope):
 
     def any_value(self, value: Expression, node: exp.Expr) -> Expression:
         """Returns the value that all rows of a group have, as the keys tell it."""
-        found = decided(value, self.keys, self.public)
+        found = express_by_keys(value, self.keys, self.public)
         return AnswerScope.any_value(self, value, node) if found is None else found
 
     def scalar(self, node: exp.Expr) -> Expression:
@@ -207,10 +211,10 @@ class GroupScope(AnswerScope):
         if not self.over_groups:
             return AnswerScope.window(self, node)
         made = beside(node, replace(self, over_groups=False), is_aggregate)
-        return kept(made, self.windows)
+        return find_or_add_window(made, self.windows)
 
 
-def kept(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> Column:
+def find_or_add_window(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> Column:
     """Returns the column of a window: of an equal one, or of its own."""
     same = [known for known in windows if replace(known, name="") == made]
     if not same:
@@ -227,7 +231,7 @@ def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> Grou
         scope: in which its parts are read; it refuses windows.
         noisy: whether a column depends on noise.
     """
-    made = replace(_asked(node.this, scope), partition=_partition(node, scope, noisy), order=_order(node, scope))
+    made = replace(_read_window(node.this, scope), partition=_partition(node, scope, noisy), order=_order(node, scope))
     rows = _rows(node, scope)
     if made.kind in PLACES:
         rows = None
@@ -293,7 +297,7 @@ def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
     return sign * count
 
 
-def _asked(node: exp.Expr, scope: Scope) -> GroupWindow:
+def _read_window(node: exp.Expr, scope: Scope) -> GroupWindow:
     if type(node) in PLACE_KINDS:
         only(node, scope)
         return GroupWindow(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)

@@ -109,7 +109,7 @@ def _count(node: exp.Expr, scope: Scope) -> Expression:
 def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
     """Units, if the column says whose row it is; else different values."""
     only(distinct, scope, "expressions")
-    columns = [read(part, scope.row) for part in _listed(distinct.expressions)]
+    columns = [read(part, scope.row) for part in _distinct_columns(distinct.expressions)]
     if is_whole_id(columns, scope.schema):
         return scope.aggregate("count_units", None, node)
     if len(columns) != 1 or columns[0] is NULL:
@@ -117,7 +117,7 @@ def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Exp
     return scope.aggregate("count_distinct", columns[0], node)
 
 
-def _listed(nodes: list[exp.Expr]) -> list[exp.Expr]:
+def _distinct_columns(nodes: list[exp.Expr]) -> list[exp.Expr]:
     """The columns of COUNT(DISTINCT a, b), which may also stand in brackets of their own."""
     inner = nodes[0] if len(nodes) == 1 else None
     return inner.expressions if isinstance(inner, exp.Tuple) else nodes

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.expressions.calls import NULL, call, parse_date
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.shorthands.date_shorthands import as_date
-from discreet.plan.expressions.shorthands.number_shorthands import rounded
+from discreet.plan.expressions.shorthands.number_shorthands import round_number
 from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import moment, now, today
@@ -35,11 +35,11 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
         word = kind.sql(dialect="duckdb")[:40]
         scope.refuse(f"{word} is not a type of ours.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
     value = today(scope, node) if target is Type.DATE and now(node.this) else read(node.this, scope)
-    made = _converted(target, value, node, scope)
+    made = _convert_value(target, value, node, scope)
     return _with_places(made, kind, node, scope) if kind.this.name == "DECIMAL" else made
 
 
-def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) -> Expression:
+def _convert_value(target: Type, value: Expression, node: exp.Expr, scope: Scope) -> Expression:
     if target is Type.DATE:
         return as_date(value)
     if value is NULL:
@@ -55,7 +55,7 @@ def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) ->
 
 def _as_moment(value: Expression, node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(value, Literal) and isinstance(value.value, str):
-        return dated(Type.TIMESTAMP, value.value)
+        return parse_date(Type.TIMESTAMP, value.value)
     if value.type is Type.DATE:
         return moment(value)
     return scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
@@ -85,7 +85,7 @@ def _with_places(value: Expression, kind: exp.Expr, node: exp.Expr, scope: Scope
         scope.refuse("This DECIMAL is not understood.", hint, node)
     end = Literal(float(10 ** (digits - places) - Fraction(1, 2 * 10**places)), Type.FLOAT)
     fitting = call("if", call("less", call("absolute", value), end), value, NULL)
-    return rounded(fitting, places)
+    return round_number(fitting, places)
 
 
 MOST_DIGITS, MOST_PLACES = 38, 9

@@ -155,7 +155,7 @@ _INTERVALS = {
 }
 
 
-def _moved(value: Expression, interval: exp.Expr, scope: Scope, sign: int) -> Expression:
+def _add_interval(value: Expression, interval: exp.Expr, scope: Scope, sign: int) -> Expression:
     """A day or moment so much later, or earlier."""
     only(interval, scope, "this", "unit")
     unit = interval.args.get("unit")
@@ -188,7 +188,7 @@ def _times(length: Expression, factor: int) -> Expression:
 def _date_add(node: exp.Expr, scope: Scope) -> Expression:
     if not isinstance(node.expression, exp.Interval):
         scope.refuse("DATE_ADD takes an INTERVAL.", "Write it like INTERVAL 7 DAY: {since}.", node)
-    return _moved(read(node.this, scope), node.expression, scope, 1)
+    return _add_interval(read(node.this, scope), node.expression, scope, 1)
 
 
 @names("DATE_SUB", 2)
@@ -196,14 +196,14 @@ def _date_sub(node: exp.Expr, scope: Scope) -> Expression:
     value, interval = node.expressions
     if not isinstance(interval, exp.Interval):
         refuse_node(node, scope)
-    return _moved(read(value, scope), interval, scope, -1)
+    return _add_interval(read(value, scope), interval, scope, -1)
 
 
 @reads(exp.Add, "this", "expression")
 def _add(node: exp.Expr, scope: Scope) -> Expression:
     for one, other in ((node.this, node.expression), (node.expression, node.this)):
         if isinstance(other, exp.Interval):
-            return _moved(read(one, scope), other, scope, 1)
+            return _add_interval(read(one, scope), other, scope, 1)
     one, other = read(node.this, scope), read(node.expression, scope)
     if one.type is Type.INT and other.type is Type.DATE:
         one, other = other, one
@@ -214,7 +214,7 @@ def _add(node: exp.Expr, scope: Scope) -> Expression:
 def _subtract(node: exp.Expr, scope: Scope) -> Expression:
     """A day less a day is a number of days; less a number, a day."""
     if isinstance(node.expression, exp.Interval):
-        return _moved(read(node.this, scope), node.expression, scope, -1)
+        return _add_interval(read(node.this, scope), node.expression, scope, -1)
     return _less(read(node.this, scope), read(node.expression, scope), node, scope)
 
 
@@ -240,8 +240,8 @@ _DIGITS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%y": (3, 2)}
 _NAMES = {"%A": "day_name", "%B": "month_name"}
 
 
-def _formatted(signs: re.Pattern[str]) -> Read:
-    def formatted(node: exp.Expr, scope: Scope) -> Expression:
+def _build_format_reader(signs: re.Pattern[str]) -> Read:
+    def read_format(node: exp.Expr, scope: Scope) -> Expression:
         written = node.args.get("format")
         text = written.name if isinstance(written, exp.Literal) and written.is_string else ""
         parts = [_SAME.get(part, part) for part in signs.findall(text)]
@@ -249,12 +249,12 @@ def _formatted(signs: re.Pattern[str]) -> Read:
         if not text or signs.sub("", text) or not known:
             reason = "A format is made of %Y, %y, %m, %d, %A, %B and signs between them."
             scope.refuse(reason, "For example '%Y-%m'; or cut dates to months: {months}.", node)
-        return _spelt(parts, read(node.this, scope))
+        return _concatenate_parts(parts, read(node.this, scope))
 
-    return formatted
+    return read_format
 
 
-def _spelt(parts: list[str], value: Expression) -> Expression:
+def _concatenate_parts(parts: list[str], value: Expression) -> Expression:
     """The parts of a format in a row; a year and month are those of the month's first day, which are fewer."""
     day = _day(value)
     if parts == ["%Y", "-", "%m", "-", "%d"]:
@@ -278,5 +278,5 @@ def _cut(day: Expression, begin: int, length: int) -> Expression:
     return call("substring", call("to_text", day), Literal(begin, Type.INT), Literal(length, Type.INT))
 
 
-reads(exp.TimeToStr, "this", "format")(_formatted(_STRFTIME))
-reads(exp.ToChar, "this", "format")(_formatted(_TO_CHAR))
+reads(exp.TimeToStr, "this", "format")(_build_format_reader(_STRFTIME))
+reads(exp.ToChar, "this", "format")(_build_format_reader(_TO_CHAR))

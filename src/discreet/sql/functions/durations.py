@@ -11,7 +11,7 @@ import datetime as dt
 from sqlglot import exp
 
 from discreet.dataclass import dataclass
-from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.expressions.calls import NULL, call, parse_date
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import names, read, reads
@@ -28,7 +28,7 @@ _EPOCH = Literal(dt.datetime(1970, 1, 1), Type.TIMESTAMP)
 def written_time(value: Expression) -> Expression:
     """Reads a date that is written as a text."""
     if isinstance(value, Literal) and isinstance(value.value, str):
-        return dated(Type.DATE if len(value.value) <= 10 else Type.TIMESTAMP, value.value)
+        return parse_date(Type.DATE if len(value.value) <= 10 else Type.TIMESTAMP, value.value)
     return Literal(None, Type.DATE) if value is NULL else value
 
 
@@ -55,10 +55,10 @@ def _between(one: Expression, other: Expression) -> Expression:
 def boundaries(size: int, one: Expression, other: Expression) -> Expression:
     """Counts the boundaries between units of so many microseconds that lie between two moments."""
 
-    def passed(value: Expression) -> Expression:
+    def count_boundaries(value: Expression) -> Expression:
         return call("integer_divide", _between(_BEGIN, value), _whole(size))  # never negative: rounded down
 
-    return _between(one, other) if size == 1 else call("subtract", passed(other), passed(one))
+    return _between(one, other) if size == 1 else call("subtract", count_boundaries(other), count_boundaries(one))
 
 
 @dataclass(frozen=True, slots=True)

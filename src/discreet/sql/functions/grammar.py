@@ -54,7 +54,7 @@ def names(name: str, *counts: int) -> Callable[[Read], Read]:
 
 
 @reads(exp.Anonymous, "this", "expressions")
-def _named(node: exp.Expr, scope: Scope) -> Expression:
+def _read_named_function(node: exp.Expr, scope: Scope) -> Expression:
     counts, function = _NAMED.get(node.name.upper(), ((), None))
     if function is None:
         refuse_node(node, scope)

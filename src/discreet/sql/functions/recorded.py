@@ -32,13 +32,13 @@ def _enter(words: Sequence[str], counts: Sequence[int], expand: Expand) -> None:
     for word in words:
         samples = [_SAMPLES[word, count] for count in counts]
         if isinstance(samples[0], exp.Anonymous):
-            names(word, *counts)(_listed(expand))
+            names(word, *counts)(_build_list_reader(expand))
         elif type(samples[0]) not in entered:
             entered.add(type(samples[0]))
             places = list(dict.fromkeys(place for sample in samples for place in _places(sample)))
             parts = (*places, *(name for sample in samples for name in _set(sample)))
             takes = None if any(isinstance(value, list) and value for value in samples[0].args.values()) else counts
-            reads(type(samples[0]), *parts)(_placed(expand, places, word, takes))
+            reads(type(samples[0]), *parts)(_build_place_reader(expand, places, word, takes))
 
 
 def _places(sample: exp.Expr) -> Iterator[str]:
@@ -56,25 +56,25 @@ def _set(sample: exp.Expr) -> Iterator[str]:
     return (name for name, value in sample.args.items() if value and not _parts(value))
 
 
-def _placed(expand: Expand, places: Sequence[str], word: str, counts: Sequence[int] | None) -> Read:
+def _build_place_reader(expand: Expand, places: Sequence[str], word: str, counts: Sequence[int] | None) -> Read:
     """Reads the arguments from their places: as many as are counted, or one at least."""
 
-    def placed(node: exp.Expr, scope: Scope) -> Expression:
+    def read_places(node: exp.Expr, scope: Scope) -> Expression:
         given = [node.args.get(place) for place in places]
         flat = [part for value in given for part in (value if isinstance(value, list) else [value]) if part is not None]
         has_gap = None in given[: len(given) - given[::-1].count(None)]  # what follows would be taken for another part
         if has_gap or (not flat if counts is None else len(flat) not in counts):
             refuse_count(word, counts or (1,), node, scope)
-        return _expanded(expand, flat, scope)
+        return _expand_arguments(expand, flat, scope)
 
-    return placed
-
-
-def _listed(expand: Expand) -> Read:
-    return lambda node, scope: _expanded(expand, node.expressions, scope)
+    return read_places
 
 
-def _expanded(expand: Expand, given: Sequence[exp.Expr], scope: Scope) -> Expression:
+def _build_list_reader(expand: Expand) -> Read:
+    return lambda node, scope: _expand_arguments(expand, node.expressions, scope)
+
+
+def _expand_arguments(expand: Expand, given: Sequence[exp.Expr], scope: Scope) -> Expression:
     try:
         return expand(*(read(part, scope) for part in given))
     except Mismatch as mismatch:

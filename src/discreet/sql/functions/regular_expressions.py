@@ -11,8 +11,16 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.pattern_grammar import PatternError, from_like, from_similar, parse, unescaped
-from discreet.plan.expressions.patterns import Anchor, Concatenation, Node, grouped, groups, ungrouped, written
+from discreet.plan.expressions.pattern_grammar import PatternError, from_like, from_similar, parse, unescape_pattern
+from discreet.plan.expressions.patterns import (
+    Anchor,
+    Concatenation,
+    Node,
+    groups,
+    keep_one_group,
+    remove_groups,
+    write_pattern,
+)
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import only, read, reads, refuse_node
@@ -22,7 +30,7 @@ from discreet.sql.scope import Scope
 _START, _END = Anchor("start"), Anchor("end")
 
 
-def _understood(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node]) -> Node:
+def _parse_pattern(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node]) -> Node:
     try:
         return read_pattern()
     except PatternError as error:
@@ -31,16 +39,16 @@ def _understood(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node]) 
 
 
 def _matches(text: Expression, pattern: Node, *, fold: bool = False) -> Expression:
-    return call("matches", same_case(text) if fold else text, Literal(written(ungrouped(pattern)), Type.TEXT))
+    return call("matches", same_case(text) if fold else text, Literal(write_pattern(remove_groups(pattern)), Type.TEXT))
 
 
 # ------------------------------------------------------------------------------------------------- regular expressions
 
 
-def _searched(node: exp.Expr, scope: Scope, *, fold: bool = False, whole: bool = False) -> Expression:
+def _search_pattern(node: exp.Expr, scope: Scope, *, fold: bool = False, whole: bool = False) -> Expression:
     """Whether a pattern is found in a text, or is the whole of it."""
     pattern, fold = _options(node, scope, fold)
-    found = _understood(node, scope, lambda: parse(pattern, fold=fold))
+    found = _parse_pattern(node, scope, lambda: parse(pattern, fold=fold))
     return _matches(read(node.this, scope), Concatenation((_START, found, _END)) if whole else found, fold=fold)
 
 
@@ -54,9 +62,11 @@ def _options(node: exp.Expr, scope: Scope, fold: bool) -> tuple[str, bool]:
     return pattern.removeprefix("(?i)"), fold or "i" in options or pattern.startswith("(?i)")
 
 
-reads(exp.RegexpLike, "this", "expression", "flag")(_searched)
-reads(exp.RegexpILike, "this", "expression")(lambda node, scope: _searched(node, scope, fold=True))
-reads(exp.RegexpFullMatch, "this", "expression", "options")(lambda node, scope: _searched(node, scope, whole=True))
+reads(exp.RegexpLike, "this", "expression", "flag")(_search_pattern)
+reads(exp.RegexpILike, "this", "expression")(lambda node, scope: _search_pattern(node, scope, fold=True))
+reads(exp.RegexpFullMatch, "this", "expression", "options")(
+    lambda node, scope: _search_pattern(node, scope, whole=True)
+)
 
 
 @reads(exp.RegexpExtract, "this", "expression", "group", "null_if_pos_overflow")
@@ -66,14 +76,14 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     if fold:
         reason = "regexp_extract takes a part of the text as it is, so that case matters."
         scope.refuse(reason, "Leave (?i) out, and write [Aa] for a letter: {pattern}.", node)
-    found = _understood(node, scope, lambda: parse(pattern))
+    found = _parse_pattern(node, scope, lambda: parse(pattern))
     given = node.args.get("group")
     number = Literal(0, Type.INT) if given is None else read(given, scope)
     place = number.value if isinstance(number, Literal) and number.type is Type.INT else None
     if not isinstance(place, int) or not 0 <= place <= groups(found):
         reason = f"The groups of this pattern are numbered up to {groups(found)}, by their opening brackets."
         scope.refuse(reason, "Write one of these numbers out, or 0 for the whole match; or ask {pattern}.", node)
-    return call("extract", read(node.this, scope), Literal(written(grouped(found, place)), Type.TEXT))
+    return call("extract", read(node.this, scope), Literal(write_pattern(keep_one_group(found, place)), Type.TEXT))
 
 
 # --------------------------------------------------------------------------------------------- LIKE ESCAPE, SIMILAR TO
@@ -86,7 +96,7 @@ def _similar(node: exp.Expr, scope: Scope) -> Expression:
 
 def _similar_to(node: exp.Expr, scope: Scope, escape: str) -> Expression:
     pattern = literal_text(node.expression, scope, "SIMILAR TO takes a pattern that is", node)
-    found = _understood(node, scope, lambda: from_similar(pattern, escape))
+    found = _parse_pattern(node, scope, lambda: from_similar(pattern, escape))
     return _matches(read(node.this, scope), found)
 
 
@@ -109,8 +119,8 @@ def _like(node: exp.Expr, scope: Scope, escape: str) -> Expression:
     """LIKE as it is without an escape, unless a % or _ means itself."""
     fold, text = isinstance(node, exp.ILike), read(node.this, scope)
     pattern = literal_text(node.expression, scope, "LIKE takes a pattern that is", node)
-    found = _understood(node, scope, lambda: from_like(pattern, escape, fold=fold))
-    signs = unescaped(pattern, escape)
+    found = _parse_pattern(node, scope, lambda: from_like(pattern, escape, fold=fold))
+    signs = unescape_pattern(pattern, escape)
     if not any(itself and sign in "%_" for sign, itself in signs):
         return like(text, "".join(sign for sign, _ in signs), fold=fold)
     return _matches(text, found, fold=fold)

@@ -27,16 +27,16 @@ _SIDES = {"": "", "BOTH": "", "LEADING": "_left", "TRAILING": "_right"}
 @reads(exp.Trim, "this", "position", "expression")
 def _trim(node: exp.Expr, scope: Scope) -> Expression:
     side = _SIDES[str(node.args.get("position") or "").upper()]
-    return _trimmed(read(node.this, scope), node.args.get("expression"), node, scope, side)
+    return _trim_text(read(node.this, scope), node.args.get("expression"), node, scope, side)
 
 
 @names("BTRIM", 1, 2)
 def _trim_both(node: exp.Expr, scope: Scope) -> Expression:
     text, *signs = node.expressions
-    return _trimmed(read(text, scope), signs[0] if signs else None, node, scope)
+    return _trim_text(read(text, scope), signs[0] if signs else None, node, scope)
 
 
-def _trimmed(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Scope, side: str = "") -> Expression:
+def _trim_text(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Scope, side: str = "") -> Expression:
     """A text without spaces, or other signs that are written out, at one end or both."""
     if signs is None:
         return call(f"strip{side}", text, Literal(SPACES, Type.TEXT))
@@ -49,7 +49,7 @@ def _trimmed(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Sc
 
 
 @reads(exp.DPipe, "this", "expression", "safe")
-def _joined(node: exp.Expr, scope: Scope) -> Expression:
+def _concatenate_texts(node: exp.Expr, scope: Scope) -> Expression:
     return together(as_text(read(node.this, scope)), as_text(read(node.expression, scope)))
 
 

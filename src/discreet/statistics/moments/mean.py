@@ -17,7 +17,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.histogram import settled, with_price
+from discreet.statistics.histogram import resolve_bounds, with_price
 from discreet.statistics.inputs import Column, column
 from discreet.statistics.moments.power_sums import Floats, Noisy, exact_sum, gaussian, hull, pair
 
@@ -79,9 +79,9 @@ def mean(
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {TARGETS}")
     source = source_of(bits)
-    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
+    bounds, spending, paid = resolve_bounds(x, bounds, spending, neighbours, source)
     values = column(x, bounds=bounds, neighbours=neighbours)
-    released = _released(values, spending, target, source)
+    released = _release_sums(values, spending, target, source)
     low, high = centre_interval(released, risk, sample=target == "sample")
     slack = 2 / values.width  # a step, by less than which a value may have been moved to the grid
     value, low, high = values.from_centred([centre_of(released), low - slack, high + slack], bounds)
@@ -89,7 +89,7 @@ def mean(
     return Estimate(value, low, high, event, confidence=confidence, private=source.private)
 
 
-def _released(values: Column, spending: Spending, target: str, bits: Bits) -> Noisy:
+def _release_sums(values: Column, spending: Spending, target: str, bits: Bits) -> Noisy:
     if not spending.is_pure:
         return gaussian(values, spending, bits, degree=1 if target == "sample" else 2)
     for_sum = spending if target == "sample" else spending.share(1 - SQUARES_SHARE)

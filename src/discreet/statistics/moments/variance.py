@@ -18,7 +18,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.histogram import settled, with_price
+from discreet.statistics.histogram import resolve_bounds, with_price
 from discreet.statistics.inputs import Column, column
 from discreet.statistics.moments.mean import TARGETS, centre_interval
 from discreet.statistics.moments.power_sums import COARSE, Floats, Noisy, bernstein, beyond, exact_sum, gaussian, hull
@@ -80,7 +80,7 @@ def variance(
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {TARGETS}")
     source = source_of(bits)
-    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
+    bounds, spending, paid = resolve_bounds(x, bounds, spending, neighbours, source)
     ends = check.limits(bounds=bounds)
     if ends[1] - ends[0] > WIDEST:
         raise InvalidParameter("bounds", bounds, "to be at most 1e150 apart", "Their square must be a number.")

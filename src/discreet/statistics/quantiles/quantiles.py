@@ -19,7 +19,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.histogram import settled, with_price
+from discreet.statistics.histogram import resolve_bounds, with_price
 from discreet.statistics.inputs import Column, column
 from discreet.statistics.quantiles.points import POINT_SHARE, Fences, many_points
 
@@ -75,12 +75,12 @@ def quantiles(
     1      499.869 [460.032, 536.084]
     """
     chance = check.probability(confidence=confidence)
-    wanted = _wanted(shares)
+    wanted = _check_shares(shares)
     ordered = sorted(set(wanted))
     spending = _budget(epsilon, delta, rho, draws=4 * len(ordered))
     source = source_of(bits)
-    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
-    values = _sorted(column(x, bounds=bounds, neighbours=neighbours))
+    bounds, spending, paid = resolve_bounds(x, bounds, spending, neighbours, source)
+    values = _sort_values(column(x, bounds=bounds, neighbours=neighbours))
     if not check.instance(bool, intervals=intervals):
         points, event = many_points(values, ordered, spending, source)
         ends = dict.fromkeys(ordered, (0, values.width))
@@ -218,7 +218,7 @@ def _budget(epsilon: Number | None, delta: Number | None, rho: Number | None, *,
     return max(pure, together, key=lambda one: one.share(part).range_epsilon)
 
 
-def _wanted(shares: Sequence[Number]) -> list[Fraction]:
+def _check_shares(shares: Sequence[Number]) -> list[Fraction]:
     if not isinstance(shares, list | tuple | np.ndarray) or np.ndim(np.asarray(shares, dtype=object)) != 1:
         raise InvalidParameter("shares", shares, "to be a list of numbers", "Pass e.g. [0.25, 0.5, 0.75].")
     if not 1 <= len(shares) <= _MOST:
@@ -230,7 +230,7 @@ def _wanted(shares: Sequence[Number]) -> list[Fraction]:
     return found
 
 
-def _sorted(values: Column) -> Column:
+def _sort_values(values: Column) -> Column:
     """The same values in ascending order: no draw depends on their order, and each is faster."""
     return replace(values, steps=np.sort(values.steps))
 

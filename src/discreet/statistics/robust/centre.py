@@ -30,7 +30,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, upper
 from discreet.lazy import optimize, special
 from discreet.mechanisms import Laplace, Lomax
-from discreet.mechanisms.smooth import widened
+from discreet.mechanisms.smooth import widen_beta
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
@@ -79,7 +79,7 @@ class SmoothLogarithm:
     @classmethod
     def of(cls, *, beta: Fraction, epsilon: Fraction) -> SmoothLogarithm:
         """Returns the release of a budget."""
-        move = widened(beta, 2 * INFLATION)
+        move = widen_beta(beta, 2 * INFLATION)
         return cls(mechanism=Laplace(epsilon=epsilon, sensitivity=move, grid=Grid.finer_than(move / _FINE)))
 
     @property
@@ -150,7 +150,7 @@ class CentrePlan:
         parts: list[Event] = [self.noise.event, self.scale.mechanism.event]
         return events.Composed([*parts, self.spread.mechanism.event] if self.spread else parts)
 
-    def released(
+    def release_interval(
         self, centre: Fraction, sensitivity: Fraction, bound: Callable[[], Fraction], freedom: int, bits: Bits
     ) -> Interval:
         """Releases the ends of the interval around the noisy centre, in steps.

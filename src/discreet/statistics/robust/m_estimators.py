@@ -107,8 +107,8 @@ class LocationPlan:
         held = min(max(found, _LEAST_SLOPE), self.score.slope_range[1] / SLOPE_UNIT)
         variance = 0.0
         if self.square is not None:
-            mean = (spread + _CAREFUL * deviation(self.square)) * self.score.bound / size
-            variance = min(max(mean, 0.0), self.score.bound**2) / (size * held**2)
+            mean = (spread + _CAREFUL * deviation(self.square)) * self.score.score_bound / size
+            variance = min(max(mean, 0.0), self.score.score_bound**2) / (size * held**2)
         weights = self.path.weights(held) / size
         drift = self.path.drift(held, moved) + 1 + 1 / (held * min(self.path.rate, 1.0))
         if isinstance(self.descent, Laplace):
@@ -146,9 +146,9 @@ def location_plan(
         path=path,
         start=start if start is not None else rank_choice(parts["start"], Fraction(1, 2), width, neighbours),
         size=known if known is not None else number_noise(parts["count"], 1),
-        descent=number_noise(parts["descent"].share(Fraction(1, count)), twice * score.bound),
+        descent=number_noise(parts["descent"].share(Fraction(1, count)), twice * score.score_bound),
         slope=number_noise(parts["slope"], slope_move),
-        square=None if sample else number_noise(parts["square"], score.bound),
+        square=None if sample else number_noise(parts["square"], score.score_bound),
     )
 
 
@@ -278,7 +278,7 @@ def m_estimate(
         raise InvalidParameter("target", target, "to be 'population' or 'sample'")
     replaced = relation is Neighbours.REPLACE
 
-    def planned(spread: Number, part: Spending) -> LocationPlan:
+    def build_plan(spread: Number, part: Spending) -> LocationPlan:
         empty = column([], bounds=bounds, neighbours=relation, fine=_fine(bounds, spread))
         return location_plan(
             score=WholeScore(score_of(psi), round(check.positive(scale=spread) / empty.step)),
@@ -295,10 +295,10 @@ def m_estimate(
     if scale is None:
         low, high = check.limits(bounds=bounds)
         rest = spending.share(1 - SCALE_SHARE)
-        planned((high - low) / 10, rest)  # whatever is wrong is refused before a value is read
+        build_plan((high - low) / 10, rest)  # whatever is wrong is refused before a value is read
         scale, paid = quartile_scale(column(x, bounds=bounds, neighbours=relation), spending.share(SCALE_SHARE), source)
         spending = rest
-    plan, fine = planned(scale, spending), _fine(bounds, scale)
+    plan, fine = build_plan(scale, spending), _fine(bounds, scale)
     values = column(x, bounds=bounds, neighbours=relation, fine=fine)
     if replaced:
         plan = replace(plan, size=max(1, values.public_size))

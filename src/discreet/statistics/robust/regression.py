@@ -265,8 +265,8 @@ class RegressionPlan:
                 metric = np.eye(len(start)) * size * response.weight_bound / RESIDUAL
             else:
                 sums = design.curvature(response.weights(margins, targets), self.curvature.limit)
-                metric = _floored(self.curvature, self.curvature.release(sums, bits))
-            theta = theta + _held(np.linalg.solve(metric, slope))
+                metric = _floor_eigenvalues(self.curvature, self.curvature.release(sums, bits))
+            theta = theta + _limit_step(np.linalg.solve(metric, slope))
         margins = design.margins(theta)
         residuals = response.residuals(margins, targets)
         squares = self.square.release(design.curvature(residuals * residuals >> 10, self.square.limit), bits)
@@ -285,10 +285,10 @@ class RegressionPlan:
         result as C^j W^-1 e.
         """
         size = len(moved)
-        curve = _floored(self.slope, slopes - _CAREFUL * self.slope.deviation * np.eye(size))
+        curve = _floor_eigenvalues(self.slope, slopes - _CAREFUL * self.slope.deviation * np.eye(size))
         spread = _positive(squares + _CAREFUL * self.square.deviation * np.eye(size)) / CURVATURE
         inverse = np.linalg.inv(curve)
-        kept = _shrunk(np.eye(size) - np.linalg.solve(metric, curve))
+        kept = _limit_spectral_radius(np.eye(size) - np.linalg.solve(metric, curve))
         carried, noise = np.linalg.inv(metric), np.zeros((size, size))
         for _ in range(self.steps):
             noise += carried @ carried.T
@@ -307,7 +307,7 @@ class RegressionPlan:
         return half_width(confidence, deviation=float(sampling) ** 0.5, scales=[float(noise / 2) ** 0.5])
 
 
-def _floored(noise: SymmetricNoise, released: Floats) -> Floats:
+def _floor_eigenvalues(noise: SymmetricNoise, released: Floats) -> Floats:
     """A released curvature as a matrix whose eigenvalues are no smaller than its noise could make them look."""
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     floor = noise.deviation * np.sqrt(len(values))
@@ -319,12 +319,12 @@ def _positive(matrix: Floats) -> Floats:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _held(move: Floats) -> Floats:
+def _limit_step(move: Floats) -> Floats:
     length = float(np.linalg.norm(move))
     return move * (_FAR / length) if length > _FAR else move
 
 
-def _shrunk(kept: Floats) -> Floats:
+def _limit_spectral_radius(kept: Floats) -> Floats:
     """What a step keeps of an error, believed only as far as steps converge."""
     radius = float(np.abs(np.linalg.eigvals(kept)).max())
     return kept * (_STRAYS / radius) if radius > _STRAYS else kept

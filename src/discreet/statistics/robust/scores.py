@@ -148,8 +148,8 @@ def score_of(psi: object) -> Score:
 class WholeScore:
     """A score of integer differences: entry floor(d / bin) of a public table, or the clipped difference itself.
 
-    Formal guarantee: |psi| <= `bound`, slopes lie in `slope_range` and squares in [0, bound], in integers, for every
-    difference: these are the sensitivities of sums over values.
+    Formal guarantee: |psi| <= `score_bound`, slopes lie in `slope_range` and squares in [0, bound], in integers, for
+    every difference: these are the sensitivities of sums over values.
 
     Attributes:
         score: the real score.
@@ -162,11 +162,11 @@ class WholeScore:
     def __post_init__(self) -> None:
         if not 0 < self.score.reach <= _FURTHEST:
             raise InvalidParameter("reach", self.score.reach, f"between 0 and {_FURTHEST:g}", "Rescale the score.")
-        if self.bound > _LARGEST_BOUND:
+        if self.score_bound > _LARGEST_BOUND:
             raise InvalidParameter("psi", self.score, "to be smaller at such a scale", "Divide it by a public number.")
 
     @property
-    def bound(self) -> int:
+    def score_bound(self) -> int:
         """Returns the largest |psi|, in steps."""
         return self._clip if self._clip is not None else int(np.abs(self._psi).max())
 
@@ -188,9 +188,9 @@ class WholeScore:
         return np.asarray(self._slope[self._bins(differences)])
 
     def squares(self, differences: Integers) -> Integers:
-        """Returns psi^2 / bound, rounded down: from 0 to `bound`."""
+        """Returns psi^2 / bound, rounded down: from 0 to `score_bound`."""
         found = self.psi(differences)
-        return np.asarray(found * found // self.bound)
+        return np.asarray(found * found // self.score_bound)
 
     @cached_property
     def _clip(self) -> int | None:

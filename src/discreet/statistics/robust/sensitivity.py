@@ -93,7 +93,7 @@ def smooth_gap(
         changes: 0 for a bound of the gap itself, 1 for how far one replaced value can move it.
     """
     sides = _Sides.of(steps, width, ranks, float(beta), changes)
-    best = max(math.log(floor), sides.sampled())
+    best = max(math.log(floor), sides.sample_lower_bound())
     found = sides.within(int(max(0.0, (math.log(width) - best) / float(beta))) + changes + 2).best_pair()
     if found is None:
         return floor
@@ -138,7 +138,7 @@ class _Sides:
         scores[(a + b) < self.changes] = -np.inf
         return scores
 
-    def sampled(self) -> float:
+    def sample_lower_bound(self) -> float:
         """Returns a lower bound of the logarithm of the result, from few pairs: those at powers of two."""
         a, b = (np.unique(np.minimum(_POWERS, side.size - 1)) for side in (self.lows, self.highs))
         scores = self.scores(np.repeat(a, b.size), np.tile(b, a.size))
@@ -195,7 +195,7 @@ class Functional(ABC):
         """Returns T of the data."""
         return self.at(points, np.full(points.size, 1 / points.size))
 
-    def fixed(self, points: Floats, at: float, share: float) -> float:
+    def influence_at(self, points: Floats, at: float, share: float) -> float:
         """Returns IF_t at a place, t = share."""
         mixed = np.append(points, at)
         weights = np.append(np.full(points.size, (1 - share) / points.size), share)

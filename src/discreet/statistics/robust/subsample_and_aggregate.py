@@ -133,10 +133,10 @@ def block_values(
     places = uniform_below(blocks, len(units), bits=bits)
     order = np.argsort(places, kind="stable")
     parts = np.split(order, np.searchsorted(places[order], np.arange(1, blocks)))
-    return np.array([_guarded(units, part, estimator, default) for part in parts])
+    return np.array([_estimate_block(units, part, estimator, default) for part in parts])
 
 
-def _guarded(units: Any, part: NDArray[np.intp], estimator: Callable[[Any], Any], default: float) -> float:
+def _estimate_block(units: Any, part: NDArray[np.intp], estimator: Callable[[Any], Any], default: float) -> float:
     """One number, whatever the estimator does: its errors and warnings depend on the data and stay here."""
     if not part.size:
         return default

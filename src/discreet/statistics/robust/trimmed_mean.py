@@ -162,10 +162,10 @@ def _release(values: Column, cut: int, plan: CentrePlan, error: tuple[int, float
     sensitivity = smooth.trimmed_mean(steps, width, cut, plan.noise.beta, plan.noise.floor)
     beyond, factor = error
 
-    def bound() -> Fraction:
+    def compute_bound() -> Fraction:
         return _widest(steps, width, (cut + 1, n - cut), beyond, plan.spread_beta) * Fraction(factor)
 
-    found = plan.released(centre, sensitivity, bound, max(kept, n // 2), bits)
+    found = plan.release_interval(centre, sensitivity, compute_bound, max(kept, n // 2), bits)
     low, high, step = float(values.low), float(values.top), float(values.step)
     ends = low + step * np.array([found.low - 1, found.high + 1])  # values were rounded to steps
     value, *inside = np.clip([ends.mean(), *ends], low, high).tolist()

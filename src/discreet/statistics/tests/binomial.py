@@ -152,7 +152,7 @@ def binomial_test(
     if alternative not in _P_VALUES:
         raise InvalidParameter("alternative", alternative, "to be 'two-sided', 'greater' or 'less'")
     source = source_of(bits)
-    count, size = _counted(successes, trials, Neighbours(neighbours))
+    count, size = _count_successes(successes, trials, Neighbours(neighbours))
     noise = Laplace(epsilon=budget, sensitivity=1)
     released = int(noise.release(count, bits=source)) + float(uniforms(1, bits=source)[0]) - 0.5
     value = min(max(released / size, 0.0), 1.0)
@@ -162,7 +162,7 @@ def binomial_test(
     return TestResult(p_value=p_value, statistic=released, event=noise.event, estimate=estimate, private=source.private)
 
 
-def _counted(successes: Any, trials: int | None, neighbours: Neighbours) -> tuple[int, int]:
+def _count_successes(successes: Any, trials: int | None, neighbours: Neighbours) -> tuple[int, int]:
     """The private number of successes and the public number of trials."""
     size = None if trials is None else check.integer(trials=trials, at_least=1)
     if np.ndim(successes) == 0:

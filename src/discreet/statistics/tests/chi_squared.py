@@ -86,21 +86,21 @@ def chi_squared_test(
     )
     released = np.asarray(noise.release(table.ravel(), bits=source), dtype=np.float64)
     found = test.statistic(released)
-    simulated = test.simulated(released, count, source)
+    simulated = test.simulate_statistic(released, count, source)
     p_value = (1 + int(np.count_nonzero(simulated >= found))) / (count + 1)
     return TestResult(p_value=p_value, statistic=float(found), event=noise.event, private=source.private)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Test:
-    """What is known of a table before it is seen; `statistic` and `simulated` are functions of noisy tables only."""
+    """What is public of a table; `statistic` and `simulate_statistic` are functions of noisy tables only."""
 
     noise: Laplace | Gaussian
     shape: tuple[int, ...]
     size: int | None
     chances: Floats | None
 
-    def _fitted(self, tables: Floats) -> tuple[Floats, Floats]:
+    def _fit_null(self, tables: Floats) -> tuple[Floats, Floats]:
         """Numbers of units and chances of cells under the null, for each noisy table in the last axis."""
         sizes = np.maximum(tables.sum(axis=-1), 1.0) if self.size is None else np.full(tables.shape[:-1], self.size)
         if self.chances is not None:
@@ -112,13 +112,13 @@ class _Test:
 
     def statistic(self, tables: Floats) -> Any:
         """Returns squared distances from what is expected, over their variances."""
-        sizes, chances = self._fitted(tables)
+        sizes, chances = self._fit_null(tables)
         expected = sizes * chances
         return np.sum((tables - expected) ** 2 / (expected + deviation(self.noise) ** 2), axis=-1)
 
-    def simulated(self, released: Floats, count: int, bits: Bits) -> Any:
+    def simulate_statistic(self, released: Floats, count: int, bits: Bits) -> Any:
         """Returns the statistic of tables drawn under the null that fits the released one, with the same noise."""
-        sizes, chances = self._fitted(released)
+        sizes, chances = self._fit_null(released)
         drawn = multinomials(max(1, round(float(sizes[0]))), chances, count, bits)
         return self.statistic(np.asarray(self.noise.release(drawn, bits=bits), dtype=np.float64))
 

@@ -22,7 +22,7 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, lower
 from discreet.noise import Bits, discrete_laplace, source_of
-from discreet.noise.experiment import shuffled
+from discreet.noise.experiment import shuffle_indices
 from discreet.privacy import Neighbours, events
 from discreet.statistics.inputs import Column, column, exact_product, vector, within
 from discreet.statistics.tests.results import TestResult
@@ -267,7 +267,7 @@ def permutation_test(
     event = events.Pure(budget) if slack == 0 else events.Approx(budget, slack)
     contrast = _contrast(x, y, bounds, y_bounds, statistic=statistic, stated=sensitivity, alternative=alternative)
     source = source_of(bits)
-    orders = np.stack([np.arange(contrast.size), *(shuffled(contrast.size, bits=source) for _ in range(count))])
+    orders = np.stack([np.arange(contrast.size), *(shuffle_indices(contrast.size, bits=source) for _ in range(count))])
     rejected = _decide(contrast.values(orders), contrast.sensitivity, _xi(budget, slack), chance, source)
     return TestResult(rejected=rejected, level=chance, event=event, private=source.private)
 

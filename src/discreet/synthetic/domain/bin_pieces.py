@@ -64,7 +64,7 @@ class Pieces:
         2008). A bin whose sum is within a deviation of its noise is even.
         """
         ends = np.flatnonzero(np.diff(self.bins)) + 1
-        return np.concatenate([_projected(mine, sigma) for mine in np.split(counts, ends)])
+        return np.concatenate([_project_counts(mine, sigma) for mine in np.split(counts, ends)])
 
     def split(self, places: Codes, uniforms: Floats, shares: Floats) -> tuple[Codes, Floats]:
         """Returns a piece for each bin that was drawn, and what its number in (0, 1) leaves for the place within it."""
@@ -78,7 +78,7 @@ class Pieces:
         return piece, np.clip((target - (ends[piece] - shares[piece])) / width, 2.0**-53, 1 - 2.0**-53)
 
 
-def _projected(counts: Floats, sigma: float) -> Floats:
+def _project_counts(counts: Floats, sigma: float) -> Floats:
     total = float(counts.sum())
     if total <= sigma * np.sqrt(counts.size):
         return np.full(counts.size, 1 / counts.size)

@@ -116,7 +116,7 @@ class Calendar(ColumnDomain):
         per_year = _PER_YEAR[self.part]
         return dt.date(year + place // per_year, place % per_year * (12 // per_year) + 1, 1)
 
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:
         """Returns a day of each piece of time, or the number of a part that comes round again."""
         if self.years is None:
             return [place + 1 for place in places.tolist()]

@@ -58,7 +58,7 @@ class ColumnDomain(ABC):
         """Returns the place of each value among the labels, -1 for none."""
 
     @abstractmethod
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:
         """Returns a value for each place; numbers in (0, 1) choose where a place stands for several values."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class ColumnDomain(ABC):
     def values(self, codes: Codes, uniforms: Floats) -> list[Any]:
         """Returns a value for each code, None for missing ones."""
         absent = codes >= len(self.labels)
-        found = self.decoded(np.where(absent, 0, codes), uniforms)
+        found = self.decode_places(np.where(absent, 0, codes), uniforms)
         return [None if gone else value for gone, value in zip(absent.tolist(), found, strict=True)]
 
     def _place_of_missing(self) -> int:
@@ -165,7 +165,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
         given = values.tolist() if isinstance(values, np.ndarray) else values
         return np.fromiter((_place(known, value) for value in given), dtype=np.int64, count=len(given))
 
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
         """Returns the keys."""
         return [self.keys[place] for place in places.tolist()]
 
@@ -173,7 +173,7 @@ column, e.g. ['F', 'M']; they are never read from the data.
         """Returns the places of some keys; None is the one of missing values."""
         known = {key: place for place, key in enumerate(self.keys)}
         found = []
-        for value in _listed(values):
+        for value in _list_values(values):
             if value is not None and _place(known, value) < 0:
                 raise InvalidParameter("forbidden", value, f"to be among {list(self.keys)}")
             found.append(self._place_of_missing() if value is None else known[value])
@@ -211,7 +211,7 @@ def _place(known: dict[Any, int], value: Any) -> int:
         return -1
 
 
-def _listed(values: Any) -> list[Any]:
+def _list_values(values: Any) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidParameter("forbidden", values, "to be a list of values", "Pass e.g. {'status': ['married']}.")
     return list(values)
@@ -289,7 +289,7 @@ range(0, 100, 5); edges are never read from the data.
         assign(self, whole=integral if whole is None else check.instance(bool, whole=whole))
         assign(self, within=within, shares=None)
 
-    def told(self, shares: Iterable[float]) -> Bins:
+    def with_shares(self, shares: Iterable[float]) -> Bins:
         """Returns the same bins with the released shares of their pieces.
 
         Raises:
@@ -351,7 +351,7 @@ range(0, 100, 5); edges are never read from the data.
         found = found.clip(0, len(self.edges) - 2)
         return np.where(np.isnan(numbers), -1, found).astype(np.int64)
 
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:
         """Returns a number within each bin: the lower edge and more, less than the upper one."""
         edges = np.array(self.edges)
         if self.shares is not None:

@@ -72,7 +72,7 @@ def _sequence(name: Any, column: Any) -> Column:
     if isinstance(column, list | tuple):
         return column
     if hasattr(column, "to_list") or hasattr(column, "to_pylist"):
-        return _listed(column, "to_list" if hasattr(column, "to_list") else "to_pylist")
+        return _list_values(column, "to_list" if hasattr(column, "to_list") else "to_pylist")
     raise InvalidParameter("columns", name, "to be lists or one-dimensional arrays", _FRAMES)
 
 
@@ -81,10 +81,10 @@ def _values(series: Any) -> Column:
         array = np.asarray(series.to_numpy())
         if array.dtype.kind in "iuf":
             return array
-    return _listed(series, "to_list")
+    return _list_values(series, "to_list")
 
 
-def _listed(series: Any, method: str) -> list[Any]:
+def _list_values(series: Any, method: str) -> list[Any]:
     """Returns the values of a series as objects, None for one that has none, such as a day of the year 12000."""
     try:
         return list(getattr(series, method)())

@@ -70,7 +70,7 @@ class Domain:
         if isinstance(columns, Domain):
             known, rules = dict(columns.columns), list(columns.forbidden)
         else:
-            known, rules = _declared(columns), []
+            known, rules = _build_columns(columns), []
         for rule in forbidden:
             rules.append(_rule(rule, known))
         if len(rules) > MOST_RULES:
@@ -96,13 +96,13 @@ class Domain:
         """Returns how many fine codes each column has."""
         return {name: column.fine_size for name, column in self.columns.items()}
 
-    def completed(self, columns: Mapping[str, ColumnDomain]) -> Domain:
+    def with_columns(self, columns: Mapping[str, ColumnDomain]) -> Domain:
         """Returns the same domain with what was released about some columns; their codes, and rules, stay."""
         made = Domain(dict(self.columns) | dict(columns))
         assign(made, forbidden=self.forbidden)
         return made
 
-    def renamed(self, names: Mapping[str, str]) -> Domain:
+    def rename_columns(self, names: Mapping[str, str]) -> Domain:
         """Returns the same domain with other names of columns."""
         made = Domain({names[name]: column for name, column in self.columns.items()})
         rules = tuple({names[name]: codes for name, codes in rule.items()} for rule in self.forbidden)
@@ -221,7 +221,7 @@ class Domain:
         return domain
 
 
-def _declared(columns: Any) -> dict[str, ColumnDomain]:
+def _build_columns(columns: Any) -> dict[str, ColumnDomain]:
     if not isinstance(columns, Mapping) or not 1 <= len(columns) <= MOST_COLUMNS:
         raise InvalidParameter("domain", columns, f"to declare 1 to {MOST_COLUMNS} columns", Hint(_DOMAIN))
     wrong = [name for name in columns if not isinstance(name, str) or not name]
@@ -275,7 +275,7 @@ def _from_dict(column: Mapping[str, Any]) -> ColumnDomain:
         return Keys(keys, missing=missing)
     if kind == "bins":
         bins = Bins(column["edges"], missing=missing, whole=column["whole"], within=column.get("within", "uniform"))
-        return bins if column.get("shares") is None else bins.told(column["shares"])
+        return bins if column.get("shares") is None else bins.with_shares(column["shares"])
     if kind == "unknown keys":
         return UnknownKeys(column["most"], other=column["other"], missing=missing)
     if kind == "found keys":

@@ -69,7 +69,7 @@ class UnknownKeys(ColumnDomain):
         """Refuses: there are no places before keys are found."""
         raise InvalidParameter("domain", "UnknownKeys", "to be found before values have codes", "Fit a generator.")
 
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002
         """Refuses: there are no values before keys are found."""
         raise InvalidParameter("domain", "UnknownKeys", "to be found before codes have values", "Fit a generator.")
 
@@ -133,7 +133,7 @@ class FoundKeys(ColumnDomain):
         found = (known.get(value, rest) if isinstance(value, str) else nothing for value in given)
         return np.fromiter(found, dtype=np.int64, count=len(given))
 
-    def decoded(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
+    def decode_places(self, places: Codes, uniforms: Floats) -> list[Any]:  # noqa: ARG002  # a key is one value
         """Returns the texts."""
         labels = self.labels
         return [labels[place] for place in places.tolist()]

@@ -5,8 +5,17 @@ from discreet.synthetic.inference.calibrated_tree import Calibrated
 from discreet.synthetic.inference.estimation import Fit, Solver, fit, model_of
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes
 from discreet.synthetic.inference.junction_tree import JunctionTree, junction_tree, tree_size
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals, estimated_total
 from discreet.synthetic.inference.row_sampler import sample_rows
 
 __all__ = ["Attributes", "BeliefPropagation", "Calibrated", "Factor", "Fit", "JunctionTree", "NoisyMarginal", "Sizes"]
-__all__ += ["Solver", "combined", "estimated_total", "fit", "junction_tree", "model_of", "sample_rows", "tree_size"]
+__all__ += [
+    "Solver",
+    "combine_marginals",
+    "estimated_total",
+    "fit",
+    "junction_tree",
+    "model_of",
+    "sample_rows",
+    "tree_size",
+]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.calibrated_tree import Calibrated
-from discreet.synthetic.inference.clique_plans import CliquePlan, clique_plan, summed
+from discreet.synthetic.inference.clique_plans import CliquePlan, clique_plan, sum_middle_axis
 from discreet.synthetic.inference.factors import Attributes, Factor, Table, cells, shape_within
 from discreet.synthetic.inference.junction_tree import JunctionTree
 
@@ -81,7 +81,9 @@ class BeliefPropagation:
         self.length = int(ends[-1])
         self._starts = ends[:-1]
         self._lengths = np.array(lengths, dtype=np.intp)
-        self._cliques = self._compile([factor.transposed(tree.ordered(factor.attributes)) for factor in zeros])
+        self._cliques = self._compile(
+            [factor.transpose_to(tree.order_attributes(factor.attributes)) for factor in zeros]
+        )
         self._tables = [np.empty(clique.plan.shape) for clique in self._cliques]
 
     def __call__(self, potentials: Table) -> tuple[float, Table]:
@@ -89,13 +91,13 @@ class BeliefPropagation:
         log_total = self._propagate(potentials)
         return log_total, self._marginals
 
-    def calibrated(self, potentials: Table) -> Calibrated:
+    def calibrate(self, potentials: Table) -> Calibrated:
         """Returns the marginals of all cliques."""
         self._propagate(potentials)
         return Calibrated(self.tree, tuple(table.copy() for table in self._tables))
 
     def _propagate(self, potentials: Table) -> float:
-        scaled, tops = self._scaled(potentials)
+        scaled, tops = self._scale_potentials(potentials)
         messages: dict[int, _Message] = {}
         sums: dict[int, Table] = {}
         for index in reversed(range(len(self._cliques))):
@@ -106,7 +108,7 @@ class BeliefPropagation:
             self._down(index, separators[index].reshape(-1), sums[index], separators)
         return messages[0].shift
 
-    def _scaled(self, potentials: Table) -> tuple[Table, Table]:
+    def _scale_potentials(self, potentials: Table) -> tuple[Table, Table]:
         """Returns the potentials with a largest cell of 1 each, and the logarithms of what they were divided by."""
         if not self.length:
             return np.empty(0), np.empty(0)
@@ -221,10 +223,10 @@ class BeliefPropagation:
 
     def _home(self, attributes: Attributes) -> int:
         home = self.tree.home(attributes)
-        if home is None or attributes != self.tree.ordered(attributes):
+        if home is None or attributes != self.tree.order_attributes(attributes):
             raise InvalidParameter("attributes", attributes, "to be in one clique, in the order of the tree")
         return home
 
 
 def _row_sums(rows: Table) -> Table:
-    return summed(rows, (*rows.shape, 1)).reshape(-1)
+    return sum_middle_axis(rows, (*rows.shape, 1)).reshape(-1)

@@ -17,7 +17,7 @@ Named = tuple[Attributes, Table]
 """A table of non-negative numbers, and the attributes of its axes."""
 
 
-def contracted(tables: Sequence[Named], keep: Attributes, sizes: Sizes) -> Table:
+def contract_tables(tables: Sequence[Named], keep: Attributes, sizes: Sizes) -> Table:
     """Returns the product of tables, summed over all attributes but some, with axes in the order asked for.
 
     Two tables are multiplied at a time, the cheapest pair first, and an attribute is summed as soon as no other table
@@ -25,20 +25,22 @@ def contracted(tables: Sequence[Named], keep: Attributes, sizes: Sizes) -> Table
 
     >>> ab = ("a", "b"), np.array([[0.1, 0.4], [0.2, 0.3]])
     >>> bc = ("b", "c"), np.array([[0.5, 0.5], [1.0, 0.5]])
-    >>> contracted([ab, bc], ("c", "a"), dict(a=2, b=2, c=2)).round(9)
+    >>> contract_tables([ab, bc], ("c", "a"), dict(a=2, b=2, c=2)).round(9)
     array([[0.45, 0.4 ],
            [0.25, 0.25]])
     """
-    pool = [_summed(table, _needed(keep, tables, {number})) for number, table in enumerate(tables)]
+    pool = [
+        _sum_out_attributes(table, _needed_attributes(keep, tables, {number})) for number, table in enumerate(tables)
+    ]
     while len(pool) > 1:
         one, other = min(itertools.combinations(range(len(pool)), 2), key=lambda pair: _cost(pool, pair, sizes))
-        product = _product(pool[one], pool[other], _needed(keep, pool, {one, other}), sizes)
+        product = _product(pool[one], pool[other], _needed_attributes(keep, pool, {one, other}), sizes)
         pool = [table for number, table in enumerate(pool) if number not in {one, other}] + [product]
-    attributes, table = _summed(pool[0], set(keep))
+    attributes, table = _sum_out_attributes(pool[0], set(keep))
     return np.ascontiguousarray(table.transpose([attributes.index(name) for name in keep]))
 
 
-def _needed(keep: Collection[str], tables: Sequence[Named], without: Collection[int]) -> set[str]:
+def _needed_attributes(keep: Collection[str], tables: Sequence[Named], without: Collection[int]) -> set[str]:
     """Returns the attributes that are asked for, or that other tables have."""
     return set(keep).union(*(names for number, (names, _) in enumerate(tables) if number not in without))
 
@@ -48,7 +50,7 @@ def _cost(pool: Sequence[Named], pair: tuple[int, int], sizes: Sizes) -> tuple[b
     return not one & other, cells(one | other, sizes)  # tables that share nothing wait: their product is an outer one
 
 
-def _summed(table: Named, needed: set[str]) -> Named:
+def _sum_out_attributes(table: Named, needed: set[str]) -> Named:
     names, values = table
     axes = tuple(axis for axis, name in enumerate(names) if name not in needed)
     return tuple(name for name in names if name in needed), np.asarray(values.sum(axis=axes)) if axes else values
@@ -56,7 +58,7 @@ def _summed(table: Named, needed: set[str]) -> Named:
 
 def _product(one: Named, other: Named, needed: set[str], sizes: Sizes) -> Named:
     """Returns the product of two tables, summed over what is not needed: a product of matrices for each shared cell."""
-    one, other = _summed(one, needed.union(other[0])), _summed(other, needed.union(one[0]))
+    one, other = _sum_out_attributes(one, needed.union(other[0])), _sum_out_attributes(other, needed.union(one[0]))
     shared = [name for name in one[0] if name in other[0]]
     both, gone = (tuple(name for name in shared if (name in needed) is wanted) for wanted in (True, False))
     left, right = (tuple(name for name in table[0] if name not in shared) for table in (one, other))
@@ -110,19 +112,19 @@ class Calibrated:
             raise InvalidParameter("attributes", attributes, f"to name each once, among {self.tree.attributes}")
         home = self.tree.home(attributes)
         if home is not None:
-            names, table = self._summed(home, set(attributes), sums, conditional=False)
+            names, table = self._sum_clique(home, set(attributes), sums, conditional=False)
             return np.array(table.transpose([names.index(name) for name in attributes]))
         wanted = set(attributes)
-        alive = self._needed(wanted)
+        alive = self._find_needed_cliques(wanted)
         parts = []
         for index in alive:
             below = [self.tree.separators[child] for child in alive if self.tree.parents[child] == index]
             conditional = self.tree.parents[index] in alive
             above = self.tree.separators[index] if conditional else ()
-            parts.append(self._summed(index, wanted.union(above, *below), sums, conditional=conditional))
-        return contracted(parts, attributes, self.tree.sizes)
+            parts.append(self._sum_clique(index, wanted.union(above, *below), sums, conditional=conditional))
+        return contract_tables(parts, attributes, self.tree.sizes)
 
-    def _summed(self, index: int, keep: set[str], sums: _Sums, *, conditional: bool) -> Named:
+    def _sum_clique(self, index: int, keep: set[str], sums: _Sums, *, conditional: bool) -> Named:
         """Returns a clique's table summed over what is not kept, given its separator where it has a parent."""
         tree, clique = self.tree, self.tree.cliques[index]
         inside = tuple(name for name in clique if name in keep)
@@ -135,7 +137,7 @@ class Calibrated:
                 sums[index, inside, conditional] = found
         return inside, found
 
-    def _needed(self, wanted: set[str]) -> list[int]:
+    def _find_needed_cliques(self, wanted: set[str]) -> list[int]:
         """Returns the cliques that are left when leaves without own wanted attributes are taken off, and then roots."""
         tree = self.tree
         alive = set(range(len(tree.cliques)))

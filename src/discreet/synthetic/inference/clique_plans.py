@@ -18,7 +18,7 @@ from discreet.synthetic.inference.factors import Attributes, Sizes, Table, cells
 _FEW = 8  # columns that are added one by one: a reduction of so short an axis is slow
 
 
-def summed(table: Table, shape: tuple[int, int, int]) -> Table:
+def sum_middle_axis(table: Table, shape: tuple[int, int, int]) -> Table:
     """Returns the sum of a table of shape (before, summed, after) over its middle axis, as (before, after)."""
     before, length, after = shape
     if after > 1 or length > _FEW:
@@ -46,7 +46,7 @@ class Reduction:
     def __call__(self, table: Table) -> Table:
         """Returns the sum; the table itself where nothing is summed."""
         for shape in self.steps:
-            table = summed(table, shape)
+            table = sum_middle_axis(table, shape)
         return table.reshape(self.shape)
 
 

@@ -54,7 +54,7 @@ def sample_given(model: Calibrated, evidence: Mapping[str, Column], *, bits: Bit
 def _part(model: Calibrated, evidence: Mapping[str, Column], bits: Bits | None) -> dict[str, Column]:
     rows = len(next(iter(evidence.values())))
     tree = _Evidence(model, evidence, rows)
-    columns = tree.drawn(bits)
+    columns = tree.draw_columns(bits)
     lost = np.flatnonzero(tree.impossible)
     if lost.size:
         instead = sample_rows(model, lost.size, bits=bits)
@@ -116,7 +116,7 @@ class _Evidence:
         flat = np.divide(flat, top, out=np.zeros_like(flat), where=top > 0)
         return np.asarray(flat).reshape(len(flat), *(tree.sizes[name] if name in kept else 1 for name in frame))
 
-    def drawn(self, bits: Bits | None) -> dict[str, Column]:
+    def draw_columns(self, bits: Bits | None) -> dict[str, Column]:
         """Draws the free attributes, clique by clique from the root."""
         columns: dict[str, Column] = {}
         sizes = self.model.tree.sizes

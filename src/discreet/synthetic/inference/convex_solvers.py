@@ -74,7 +74,7 @@ class _Point:
     gap: float
 
 
-def followed(problem: Problem, start: Table, path: Sequence[tuple[float, float]], *, evaluations: int) -> Solution:
+def follow_path(problem: Problem, start: Table, path: Sequence[tuple[float, float]], *, evaluations: int) -> Solution:
     """Minimises the dual for falling temperatures, each from the last solution: far from it the last one is hard.
 
     Args:

@@ -14,10 +14,10 @@ from discreet.dataclass import dataclass
 from discreet.errors import InvalidParameter
 from discreet.synthetic.inference.belief_propagation import BeliefPropagation
 from discreet.synthetic.inference.calibrated_tree import Calibrated
-from discreet.synthetic.inference.convex_solvers import Problem, Solution, followed, mirror_descent
+from discreet.synthetic.inference.convex_solvers import Problem, Solution, follow_path, mirror_descent
 from discreet.synthetic.inference.factors import Attributes, Factor, Sizes, Table
 from discreet.synthetic.inference.junction_tree import JunctionTree, junction_tree
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined, estimated_total, residual
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals, estimated_total, residual
 
 _Key = tuple[frozenset[str], bool]
 _PATH = 10.0  # a weight of entropy at which any start is near enough, and the step from there to smaller ones
@@ -121,7 +121,7 @@ def fit(
     check.integer(evaluations=evaluations, at_least=1)
     rows = float(check.positive(total=total)) if total is not None else estimated_total(given)
     tree = junction_tree(sizes, [*(m.attributes for m in given), *(z.attributes for z in zeros), *cliques])
-    measured = [m.transposed(tree.ordered(m.attributes)) for m in combined(given) if not m.is_total]
+    measured = [m.transpose_to(tree.order_attributes(m.attributes)) for m in combine_marginals(given) if not m.is_total]
     propagation = BeliefPropagation(tree, [m.attributes for m in measured], zeros)
     problem = _problem(propagation, measured, rows, entropy, ridges or {})
     theta = _start(propagation, measured, start)
@@ -131,7 +131,7 @@ def fit(
     else:
         path = _path(entropy) if start is None else [1.0]
         gaps = [unit * max(_COARSE, tolerance)] * (len(path) - 1) + [unit * tolerance]
-        solution = followed(problem, theta, list(zip(path, gaps, strict=True)), evaluations=evaluations)
+        solution = follow_path(problem, theta, list(zip(path, gaps, strict=True)), evaluations=evaluations)
     return _fit(propagation, measured, rows, solution)
 
 
@@ -163,9 +163,9 @@ def model_of(
     if not all(np.all(np.isfinite(factor.logs)) for factor in factors):
         raise InvalidParameter("potentials", "not finite", "to be finite", "What cannot be is said by zeros=.")
     tree = junction_tree(sizes, [*(f.attributes for f in factors), *(z.attributes for z in zeros), *cliques])
-    ordered = [factor.transposed(tree.ordered(factor.attributes)) for factor in factors]
+    ordered = [factor.transpose_to(tree.order_attributes(factor.attributes)) for factor in factors]
     propagation = BeliefPropagation(tree, [factor.attributes for factor in ordered], zeros)
-    return propagation.calibrated(np.concatenate([np.empty(0), *(factor.logs.reshape(-1) for factor in ordered)]))
+    return propagation.calibrate(np.concatenate([np.empty(0), *(factor.logs.reshape(-1) for factor in ordered)]))
 
 
 def _check(sizes: Sizes, marginals: Sequence[NoisyMarginal], zeros: Sequence[Factor]) -> None:
@@ -204,7 +204,7 @@ def _problem(
         deviations[part] = marginal.sigma / total
         ridge = more.get(frozenset(marginal.attributes)) if marginal.residual else None
         if ridge is not None:
-            table = ridge.transposed(marginal.attributes).logs.reshape(-1)
+            table = ridge.transpose_to(marginal.attributes).logs.reshape(-1)
             deviations[part] = np.sqrt(table * largest / entropy) / total
     return Problem(propagation, project(values), deviations, project, entropy * total / largest)
 
@@ -237,7 +237,7 @@ def _start(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], ea
     for part, marginal in zip(propagation.slices, measured, strict=True):
         known = earlier.potentials.get(_key(marginal))
         if known is not None and known.sizes == dict(zip(marginal.attributes, marginal.values.shape, strict=True)):
-            theta[part] = known.transposed(marginal.attributes).logs.reshape(-1)
+            theta[part] = known.transpose_to(marginal.attributes).logs.reshape(-1)
     return theta
 
 
@@ -247,7 +247,7 @@ def _fit(propagation: BeliefPropagation, measured: Sequence[NoisyMarginal], tota
         for part, marginal in zip(propagation.slices, measured, strict=True)
     }
     return Fit(
-        model=propagation.calibrated(solution.theta),
+        model=propagation.calibrate(solution.theta),
         total=total,
         potentials=potentials,
         loss=solution.loss,

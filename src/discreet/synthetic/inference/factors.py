@@ -82,7 +82,7 @@ class Factor:
         """Returns how many values each attribute has."""
         return dict(zip(self.attributes, self.logs.shape, strict=True))
 
-    def transposed(self, attributes: Attributes) -> Factor:
+    def transpose_to(self, attributes: Attributes) -> Factor:
         """Returns the same factor with its axes in another order."""
         if attributes == self.attributes:
             return self
@@ -93,7 +93,7 @@ class Factor:
     def within(self, frame: Attributes) -> Table:
         """Returns the table with one axis per attribute of a frame, of length 1 where the factor lacks it."""
         order = tuple(name for name in frame if name in self.attributes)
-        return self.transposed(order).logs.reshape(
+        return self.transpose_to(order).logs.reshape(
             shape_within(order, frame, {**dict.fromkeys(frame, 1), **self.sizes})
         )
 
@@ -111,7 +111,7 @@ class Factor:
             raise InvalidParameter("attributes", attributes, f"to be among {self.attributes}")
         axes = tuple(axis for axis, name in enumerate(self.attributes) if name not in attributes)
         kept = tuple(name for name in self.attributes if name in attributes)
-        return Factor(kept, log_sum(self.logs, axes)).transposed(attributes)
+        return Factor(kept, log_sum(self.logs, axes)).transpose_to(attributes)
 
     @property
     def log_total(self) -> float:

@@ -50,7 +50,7 @@ class JunctionTree:
         """Returns the number of cells of all cliques."""
         return sum(cells(clique, self.sizes) for clique in self.cliques)
 
-    def ordered(self, attributes: Collection[str]) -> Attributes:
+    def order_attributes(self, attributes: Collection[str]) -> Attributes:
         """Returns a set of attributes in the order of axes."""
         return tuple(name for name in self.attributes if name in attributes)
 
@@ -79,15 +79,15 @@ def junction_tree(sizes: Sizes, sets: Iterable[Collection[str]]) -> JunctionTree
     seen = {bit: None for clique in order for bit in _bits(clique)}
     position = {bit: index for index, bit in enumerate(seen)}
 
-    def named(mask: int) -> Attributes:
+    def attribute_names(mask: int) -> Attributes:
         return tuple(names[bit] for bit in sorted(_bits(mask), key=position.__getitem__))
 
     return JunctionTree(
         sizes=dict(sizes),
         attributes=tuple(names[bit] for bit in seen),
-        cliques=tuple(map(named, order)),
+        cliques=tuple(map(attribute_names, order)),
         parents=tuple(parents),
-        separators=tuple(map(named, shared)),
+        separators=tuple(map(attribute_names, shared)),
     )
 
 
@@ -112,17 +112,17 @@ def _best(sizes: Sizes, sets: Iterable[Collection[str]]) -> tuple[int, ...]:
         mask = sum(1 << bit for bit in {place[name] for name in attributes})
         for bit in _bits(mask):
             neighbours[bit] |= mask & ~(1 << bit)
-    return _triangulated(tuple(neighbours), tuple(sizes.values()))
+    return _triangulate_graph(tuple(neighbours), tuple(sizes.values()))
 
 
 @lru_cache(maxsize=_CACHE)
-def _triangulated(neighbours: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _triangulate_graph(neighbours: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Returns maximal cliques; what can be eliminated without new edges is, since that is never worse."""
     graph = list(neighbours)
     safe, left = _simplicial(graph)
     if not left:  # the graph was triangulated already: its maximal cliques are unique
         return tuple(safe)
-    orders = [_eliminated(graph.copy(), left, sizes, rule) for rule in _RULES]
+    orders = [_eliminate_attributes(graph.copy(), left, sizes, rule) for rule in _RULES]
     best = min(orders, key=lambda cliques: sum(_cells(clique, sizes) for clique in cliques))
     return tuple(safe) + tuple(clique for clique in best if not any(clique & ~other == 0 for other in safe))
 
@@ -155,7 +155,7 @@ def _collect(cliques: list[int], clique: int) -> None:
         cliques.append(clique)
 
 
-def _eliminated(neighbours: list[int], left: int, sizes: tuple[int, ...], rule: _Rule) -> list[int]:
+def _eliminate_attributes(neighbours: list[int], left: int, sizes: tuple[int, ...], rule: _Rule) -> list[int]:
     """Eliminates the attributes that are left by a greedy rule; returns maximal cliques."""
     costs = {node: _cost(node, neighbours, sizes, rule) for node in _bits(left)}
     cliques: list[int] = []

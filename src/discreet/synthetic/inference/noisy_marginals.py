@@ -60,7 +60,7 @@ class NoisyMarginal:
         """Returns whether this is a noisy number of rows and nothing else."""
         return not self.attributes
 
-    def transposed(self, attributes: Attributes) -> NoisyMarginal:
+    def transpose_to(self, attributes: Attributes) -> NoisyMarginal:
         """Returns the same marginal with its axes in another order."""
         if attributes == self.attributes:
             return self
@@ -68,14 +68,14 @@ class NoisyMarginal:
         return NoisyMarginal(attributes, np.transpose(self.values, order), self.sigma, self.residual)
 
 
-def combined(marginals: Iterable[NoisyMarginal]) -> list[NoisyMarginal]:
+def combine_marginals(marginals: Iterable[NoisyMarginal]) -> list[NoisyMarginal]:
     """Returns one marginal for each set of attributes: the mean weighted by inverse variances.
 
     Nothing is lost: sum_k |m - y_k|^2 / s_k^2 = |m - y|^2 / s^2 + constant, where 1/s^2 is the sum of 1/s_k^2 and y the
     weighted mean, by completing the square.
 
     >>> low, high = (NoisyMarginal(("a",), np.full(2, value), sigma=1.0) for value in (3.0, 5.0))
-    >>> [mean] = combined([low, high])
+    >>> [mean] = combine_marginals([low, high])
     >>> mean.values, round(mean.sigma**2, 9)
     (array([4., 4.]), 0.5)
     """
@@ -89,7 +89,7 @@ def _mean(group: Sequence[NoisyMarginal]) -> NoisyMarginal:
     first = group[0]
     if len(group) == 1:
         return first
-    aligned = [marginal.transposed(first.attributes) for marginal in group]
+    aligned = [marginal.transpose_to(first.attributes) for marginal in group]
     if any(marginal.values.shape != first.values.shape for marginal in aligned):
         raise InvalidParameter("values", [m.values.shape for m in aligned], "to have one shape for the same attributes")
     weights = np.array([marginal.sigma**-2 for marginal in aligned])

@@ -64,8 +64,8 @@ class LinkedDomain:
     @property
     def event_domain(self) -> Domain:
         """Returns the domain of the events' model: the columns of both, each with the name of its table before it."""
-        people = self.people.renamed(self.person_names)
-        return people.beside(self.events.renamed(self.event_names))
+        people = self.people.rename_columns(self.person_names)
+        return people.beside(self.events.rename_columns(self.event_names))
 
     @property
     def person_names(self) -> dict[str, str]:
@@ -77,9 +77,9 @@ class LinkedDomain:
         """Returns what columns of events are called in their model."""
         return {name: f"{self.names[1]}.{name}" for name in self.events.columns}
 
-    def completed(self, people: Mapping[str, ColumnDomain], events: Mapping[str, ColumnDomain]) -> LinkedDomain:
+    def with_columns(self, people: Mapping[str, ColumnDomain], events: Mapping[str, ColumnDomain]) -> LinkedDomain:
         """Returns the same with what was released about some columns, by their own names."""
-        return replace(self, people=self.people.completed(people), events=self.events.completed(events))
+        return replace(self, people=self.people.with_columns(people), events=self.events.with_columns(events))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,7 +78,7 @@ def fit_linked(
         stage(f"Finding keys of {name}")
         found[name] = found_keys(column, rows.texts[name], selections[name], bits)
     inside, outside = domain.person_names, domain.event_names
-    known = domain.completed(_own(found, inside), _own(found, outside))
+    known = domain.with_columns(_own(found, inside), _own(found, outside))
     first, second = _generators(generator, domain)
     charged = _model_events(generator, domain)
     how: dict[str, Any] = {"kind": kind, "bits": bits, "total": None, "promise": promise}
@@ -86,7 +86,7 @@ def fit_linked(
     alone = found_rows(rows.people, known.person_domain, texts) if texts else rows.people
     stage(f"Learning {domain.names[0]}")
     people = first.fit_known(alone, known.person_domain, charged[0], rows_per_unit=1, **how)
-    told = known.completed({name: people.domain.columns[name] for name in domain.people.columns}, {})
+    told = known.with_columns({name: people.domain.columns[name] for name in domain.people.columns}, {})
     whole = found_rows(rows.events, told.event_domain, rows.texts) if rows.texts else rows.events
     whole = _people_coarse(whole, known)
     stage(f"Learning {domain.names[1]}")
@@ -99,7 +99,7 @@ def _people_coarse(rows: CodedRows, domain: LinkedDomain) -> CodedRows:
     inside = domain.person_names
     fine = {inside[name]: column for name, column in domain.people.columns.items() if column.fine_size != column.size}
     sizes = dict(rows.sizes) | {name: column.size for name, column in fine.items()}
-    return rows.recoded({name: column.code_of_fine for name, column in fine.items()}, sizes)
+    return rows.recode_columns({name: column.code_of_fine for name, column in fine.items()}, sizes)
 
 
 def _generators(generator: Generator, domain: LinkedDomain) -> tuple[Generator, Generator]:

@@ -92,7 +92,7 @@ class LinkedModel:
         source = source_of(bits)
         persons, owners, events = self.sample_codes(count, bits=source)
         first = {key: list(range(1, len(persons) + 1))} | self.domain.people.decode(persons, bits=source)
-        second = {key: (owners + 1).tolist()} | _decoded(self.events.domain, self.domain, events, source)
+        second = {key: (owners + 1).tolist()} | _decode_events(self.events.domain, self.domain, events, source)
         return first, second
 
     def to_html(self) -> str:
@@ -139,7 +139,7 @@ class LinkedModel:
         return cls(people=people, events=events, domain=domain, event=event)
 
 
-def _decoded(whole: Domain, domain: LinkedDomain, codes: Integers, bits: Bits) -> Columns:
+def _decode_events(whole: Domain, domain: LinkedDomain, codes: Integers, bits: Bits) -> Columns:
     """The values of events, under their own names; places within bins are those of the events' model."""
     own = Domain({name: whole.columns[long] for name, long in domain.event_names.items()})
     found: Columns = own.decode(codes, bits=bits)

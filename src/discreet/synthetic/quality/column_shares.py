@@ -16,7 +16,7 @@ from discreet.synthetic.domain import Bins, Calendar
 from discreet.synthetic.domain.column_domains import ColumnDomain
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import Table
-from discreet.synthetic.inference.noisy_marginals import combined
+from discreet.synthetic.inference.noisy_marginals import combine_marginals
 
 MOST_SHOWN = 24
 """Values of one column that are told one by one; neighbouring bins are put together until there are no more."""
@@ -56,8 +56,8 @@ def column_shares(model: Model) -> list[ColumnShares]:
 def _column(model: Model, name: str, domain: ColumnDomain) -> ColumnShares:
     shares = model.counts((name,)) / model.rows
     groups, labels = _groups(domain, shares)
-    sums = _summed(shares, groups)
-    found, deviations = _measured(model, name, groups)
+    sums = _sum_groups(shares, groups)
+    found, deviations = _measured_shares(model, name, groups)
     ends = [deviations * _DEVIATIONS * side for side in (-1, 1)]
     told = [
         Share(
@@ -72,17 +72,17 @@ def _column(model: Model, name: str, domain: ColumnDomain) -> ColumnShares:
     return ColumnShares(name=name, shares=tuple(told), values=domain.size, detail=domain.detail)
 
 
-def _measured(model: Model, name: str, groups: Integers) -> tuple[Table | None, Table]:
+def _measured_shares(model: Model, name: str, groups: Integers) -> tuple[Table | None, Table]:
     """Returns the noisy shares of groups of values and their deviations; of values that were merged, as released."""
     alone = [m for m in (*model.unmerged, *model.measurements) if m.attributes == (name,) and not m.residual]
-    found = combined(m for m in alone if m.values.size == groups.size)
+    found = combine_marginals(m for m in alone if m.values.size == groups.size)
     if not found:
         return None, np.zeros(int(groups.max()) + 1)
     sizes = np.bincount(groups)
-    return _summed(found[0].values, groups) / model.rows, found[0].sigma * np.sqrt(sizes) / model.rows
+    return _sum_groups(found[0].values, groups) / model.rows, found[0].sigma * np.sqrt(sizes) / model.rows
 
 
-def _summed(values: Table, groups: Integers) -> Table:
+def _sum_groups(values: Table, groups: Integers) -> Table:
     return np.asarray(np.bincount(groups, weights=values))
 
 

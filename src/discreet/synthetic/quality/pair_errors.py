@@ -22,7 +22,7 @@ import numpy as np
 from discreet.dataclass import dataclass
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import Attributes, Table
-from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combined
+from discreet.synthetic.inference.noisy_marginals import NoisyMarginal, combine_marginals
 
 CONFIDENCE = 0.95
 """The chance with which an interval of one pair holds its true error."""
@@ -116,16 +116,16 @@ def measured_pairs(model: Model) -> dict[tuple[str, str], MeasuredPair]:
     parts = [part for marginal in whole for part in _pairs_of(marginal)]
     order = {name: place for place, name in enumerate(model.domain.columns)}
     found: dict[tuple[str, str], MeasuredPair] = {}
-    for marginal in combined(parts):
+    for marginal in combine_marginals(parts):
         first, second = sorted(marginal.attributes, key=order.__getitem__)
-        counts = marginal.transposed((first, second)).values
+        counts = marginal.transpose_to((first, second)).values
         deviations = np.full(counts.shape, marginal.sigma)
         found[first, second] = MeasuredPair(counts=counts, deviations=deviations, norm=marginal.sigma)
-    alone = {m.attributes[0]: m for m in combined(m for m in whole if len(m.attributes) == 1)}
-    for residual in combined(m for m in model.measurements if m.residual and len(m.attributes) == 2):
+    alone = {m.attributes[0]: m for m in combine_marginals(m for m in whole if len(m.attributes) == 1)}
+    for residual in combine_marginals(m for m in model.measurements if m.residual and len(m.attributes) == 2):
         first, second = sorted(residual.attributes, key=order.__getitem__)
         if (first, second) not in found:
-            found[first, second] = _completed(residual.transposed((first, second)), alone, model)
+            found[first, second] = _complete_pair(residual.transpose_to((first, second)), alone, model)
     return dict(sorted(found.items(), key=lambda item: [order[name] for name in item[0]]))
 
 
@@ -144,7 +144,7 @@ def _pairs_of(marginal: NoisyMarginal) -> Iterator[NoisyMarginal]:
         yield NoisyMarginal(names, marginal.values.sum(axis=others), marginal.sigma * math.sqrt(summed))
 
 
-def _completed(residual: NoisyMarginal, alone: Mapping[str, NoisyMarginal], model: Model) -> MeasuredPair:
+def _complete_pair(residual: NoisyMarginal, alone: Mapping[str, NoisyMarginal], model: Model) -> MeasuredPair:
     """Returns the counts of a pair: its residual, the means of its columns, and the mean of all.
 
     The three parts lie in orthogonal spaces. A column's noise is centred and spread over the other column's m values,
@@ -173,7 +173,7 @@ def _column(name: str, alone: Mapping[str, NoisyMarginal], model: Model) -> tupl
     return alone[name].values, sigma * np.sqrt(sizes)
 
 
-def implied(model: Model, pairs: Iterable[tuple[str, str]], *, least: float = 1e-6) -> list[tuple[str, str]]:
+def implied_pairs(model: Model, pairs: Iterable[tuple[str, str]], *, least: float = 1e-6) -> list[tuple[str, str]]:
     """Returns those of some pairs whose columns depend on each other in the model, although they were not measured."""
     listed = list(pairs)
     tables = model.law.marginals(listed)

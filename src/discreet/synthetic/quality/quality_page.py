@@ -17,7 +17,7 @@ from discreet.synthetic.domain import Bins, Calendar
 from discreet.synthetic.fitted_model import Model
 from discreet.synthetic.inference.factors import cells
 from discreet.synthetic.quality.column_shares import ColumnShares, column_shares, worst_column
-from discreet.synthetic.quality.pair_errors import PairError, implied, pair_errors, unmeasured_pairs
+from discreet.synthetic.quality.pair_errors import PairError, implied_pairs, pair_errors, unmeasured_pairs
 
 MOST_PAIRS = 12
 """Pairs that are shown one by one, the worst ones."""
@@ -200,11 +200,11 @@ def _columns(columns: Sequence[ColumnShares]) -> list[Html]:
         "measurements together, is drawn a little towards even shares, and has no negative counts."
     )
     figures = [_column(column) for column in columns[:MOST_CHARTS]]
-    tables = [_listed(column) for column in columns[MOST_CHARTS:]]
+    tables = [_render_column_table(column) for column in columns[MOST_CHARTS:]]
     return [page.paragraph(told), page.beside(*figures, *tables)]
 
 
-def _listed(column: ColumnShares) -> Html:
+def _render_column_table(column: ColumnShares) -> Html:
     """A column as a table, in percent, with small error bars."""
     head = "measured, % (95 % interval)"
     records: list[dict[str, object]] = []
@@ -230,11 +230,11 @@ def _column(column: ColumnShares) -> Html:
 
 
 def _pairs(model: Model, pairs: Sequence[PairError], unknown: Sequence[tuple[str, str]]) -> list[Html]:
-    parts = [*_measured(pairs), *_unmeasured(model, unknown)]
+    parts = [*_render_measured_pairs(pairs), *_render_unmeasured_pairs(model, unknown)]
     return parts or [page.paragraph("There is one column only.")]
 
 
-def _measured(pairs: Sequence[PairError]) -> list[Html]:
+def _render_measured_pairs(pairs: Sequence[PairError]) -> list[Html]:
     if not pairs:
         return []
     worst = pairs[:MOST_PAIRS]
@@ -275,11 +275,11 @@ def _table(pairs: Sequence[PairError]) -> Html:
     return page.table(heads, rows, caption="Pairs of which noise explains least, as shares of rows", numbers=heads[1:])
 
 
-def _unmeasured(model: Model, unknown: Sequence[tuple[str, str]]) -> list[Html]:
+def _render_unmeasured_pairs(model: Model, unknown: Sequence[tuple[str, str]]) -> list[Html]:
     if not unknown:
         return []
     small = [pair for pair in unknown if cells(pair, model.law.tree.sizes) <= MOST_IMPLIED]
-    dependent, looked_at = set(implied(model, small)), set(small)
+    dependent, looked_at = set(implied_pairs(model, small)), set(small)
     told = (
         f"{_number(len(unknown), 'pair')} of columns were not measured. The model has them only as far as what was "
         "measured implies: of their errors nothing is known."
@@ -289,10 +289,10 @@ def _unmeasured(model: Model, unknown: Sequence[tuple[str, str]]) -> list[Html]:
         "Independent in the model, whatever they are in the data": [pair for pair in small if pair not in dependent],
         "With too many cells to be looked at here": [pair for pair in unknown if pair not in looked_at],
     }
-    return [page.paragraph(told), *(_named(words, listed) for words, listed in groups.items() if listed)]
+    return [page.paragraph(told), *(_render_partners(words, listed) for words, listed in groups.items() if listed)]
 
 
-def _named(words: str, pairs: Sequence[tuple[str, str]]) -> Html:
+def _render_partners(words: str, pairs: Sequence[tuple[str, str]]) -> Html:
     partners: dict[str, list[str]] = {}
     for first, second in pairs[:MOST_NAMED]:
         partners.setdefault(first, []).append(second)

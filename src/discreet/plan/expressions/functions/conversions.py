@@ -24,7 +24,7 @@ from discreet.plan.expressions.functions.record import (
     always_present,
     cast,
     is_inside,
-    mapped,
+    map_monotone,
     takes,
 )
 from discreet.plan.expressions.interval_arithmetic import Span
@@ -117,7 +117,7 @@ CONVERSIONS = (
         "FLOAT: rounded towards zero; TEXT: an optional sign and 1 to 19 digits, else NULL; BOOL: 0 or 1",
         _from(N, F, T, B, result=N),
         compute=_to_int,
-        bounds=mapped(math.trunc),
+        bounds=map_monotone(math.trunc),
         present=is_inside,
         sql={N: "{0}"},
         spelled={
@@ -139,7 +139,7 @@ CONVERSIONS = (
         "the nearest whole number, halves the even one; NULL outside of INT",
         takes(F, result=N),
         compute=round,  # of Python's numbers it is to the even one
-        bounds=mapped(round),
+        bounds=map_monotone(round),
         present=is_inside,
         spelled={
             # What is left beside the whole part is exact; a cast rounds as well, but not the same way in all versions.
@@ -158,7 +158,7 @@ CONVERSIONS = (
         "INT: the nearest double; TEXT: digits with at most one point and an exponent, else NULL",
         _from(N, F, T, result=F),
         compute=_to_float,
-        bounds=mapped(Fraction),
+        bounds=map_monotone(Fraction),
         present=is_inside,
         rounding=Rounding.KEPT,
         sql={F: "{0}", N: cast(F)},
@@ -181,7 +181,7 @@ CONVERSIONS = (
         "TIMESTAMP: its day; TEXT: YYYY-MM-DD of an existing day from 0001 to 9999, else NULL",
         _from(D, S, T, result=D),
         compute=_to_date,
-        bounds=mapped(math.floor),
+        bounds=map_monotone(math.floor),
         present=_is_no_text,
         advice="Only timestamps and texts become dates: {grouped}.",
         calendar=Calendar(within="day", truncates="DAY"),

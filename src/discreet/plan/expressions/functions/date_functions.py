@@ -146,11 +146,11 @@ def _start(unit: str) -> dict[str, Form]:
     }
 
 
-def _truncated(unit: str) -> str:
+def _write_truncation(unit: str) -> str:
     return f"CAST(date_trunc('{unit}', CAST({{0}} AS timestamp)) AS date)"
 
 
-def _moved(sql: str, place: str, last: int, wide: str) -> Template:
+def _write_move(sql: str, place: str, last: int, wide: str) -> Template:
     """A day or moment moved by {1} units, NULL outside the years 1 to 9999.
 
     Args:
@@ -169,7 +169,7 @@ def _moved_days(dialect: str, sql: str) -> Template:
         "postgres": "(CAST({0} AS date) - DATE '0001-01-01')",
         "spark": "datediff(CAST({0} AS DATE), DATE '0001-01-01')",
     }
-    return _moved(sql, place[dialect], LAST_DAY - 1, _WIDE[dialect])
+    return _write_move(sql, place[dialect], LAST_DAY - 1, _WIDE[dialect])
 
 
 def _moved_months(dialect: str, sql: str) -> Template:
@@ -178,7 +178,7 @@ def _moved_months(dialect: str, sql: str) -> Template:
         "postgres": "(extract(year FROM {0}) * 12 + extract(month FROM {0}) - 13)",
         "spark": "(year({0}) * 12 + month({0}) - 13)",
     }
-    return _moved(sql, place[dialect], 9999 * 12 - 1, _WIDE[dialect])
+    return _write_move(sql, place[dialect], 9999 * 12 - 1, _WIDE[dialect])
 
 
 _WIDE = {"duckdb": "HUGEINT", "postgres": "numeric", "spark": "DECIMAL(38,0)"}
@@ -361,7 +361,7 @@ _STARTS = (
         bounds=_of_day(_start_of_year),
         present=always_present,
         calendar=Calendar(within="year", truncates="YEAR"),
-        sql=_truncated("year"),
+        sql=_write_truncation("year"),
         spelled=_start("year"),
     ),
     Function(
@@ -372,7 +372,7 @@ _STARTS = (
         bounds=_of_day(_start_of_quarter),
         present=always_present,
         calendar=Calendar(within="quarter", truncates="QUARTER"),
-        sql=_truncated("quarter"),
+        sql=_write_truncation("quarter"),
         spelled=_start("quarter"),
     ),
     Function(
@@ -383,7 +383,7 @@ _STARTS = (
         bounds=_of_day(_start_of_month),
         present=always_present,
         calendar=Calendar(within="month", truncates="MONTH"),
-        sql=_truncated("month"),
+        sql=_write_truncation("month"),
         spelled=_start("month"),
     ),
     Function(
@@ -394,7 +394,7 @@ _STARTS = (
         bounds=_of_day(_start_of_week),
         present=is_inside,
         calendar=Calendar(within="week", truncates="WEEK"),
-        sql=_truncated("week"),
+        sql=_write_truncation("week"),
         spelled=_start("week"),
     ),
     Function(

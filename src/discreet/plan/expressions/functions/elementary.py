@@ -170,11 +170,11 @@ def _whole_power(base: Span, exponent: int, size: Span) -> Span:
 
 def _corners(base: Span, exponent: Span) -> Span:
     bases = (max(_below(base.low), 0.0), _above(base.high))
-    found = [_at(_raised, *pair) for pair in product(bases, (_below(exponent.low), _above(exponent.high)))]
+    found = [_at(_compute_power, *pair) for pair in product(bases, (_below(exponent.low), _above(exponent.high)))]
     return _outwards(min(found), max(found))
 
 
-def _raised(base: float, exponent: float) -> float:
+def _compute_power(base: float, exponent: float) -> float:
     return math.inf if base == 0 and exponent < 0 else math.pow(base, exponent)
 
 
@@ -183,7 +183,7 @@ _LN = _logarithm(math.log)
 # ------------------------------------------------------------------------------------------------------------------ SQL
 
 
-def _gridded(text: str, domain: str = "") -> Template:
+def _write_gridded(text: str, domain: str = "") -> Template:
     """A function of arguments in its domain; of others it is NULL, for some databases fail on them."""
     held = f"CASE WHEN {domain} THEN {{0}} END" if domain else "{0}"
     return Template(text.replace("{0}", held), repeats=(0,) if domain else (), gridded=True)
@@ -226,7 +226,7 @@ ELEMENTARY = (
         "the natural logarithm; NULL if a <= 0",
         math.log,
         _LN,
-        _gridded("ln({0})", "{0} > 0"),
+        _write_gridded("ln({0})", "{0} > 0"),
         word="LN",
         example="AVG(LN(charge + 1))",
     ),
@@ -235,16 +235,16 @@ ELEMENTARY = (
         "the logarithm to the base 2; NULL if a <= 0",
         math.log2,
         _logarithm(math.log2),
-        _gridded("log2({0})", "{0} > 0"),
-        spelled={"postgres": _gridded("ln({0}) / CAST('0.6931471805599453' AS double precision)", "{0} > 0")},
+        _write_gridded("log2({0})", "{0} > 0"),
+        spelled={"postgres": _write_gridded("ln({0}) / CAST('0.6931471805599453' AS double precision)", "{0} > 0")},
     ),
     _elementary(
         "log10",
         "the logarithm to the base 10; NULL if a <= 0",
         math.log10,
         _logarithm(math.log10),
-        _gridded("log10({0})", "{0} > 0"),
-        spelled={"postgres": _gridded("log({0})", "{0} > 0")},
+        _write_gridded("log10({0})", "{0} > 0"),
+        spelled={"postgres": _write_gridded("log({0})", "{0} > 0")},
     ),
     _elementary(
         "log",
@@ -259,7 +259,7 @@ ELEMENTARY = (
         "e to the power of a",
         math.exp,
         _rising(math.exp),
-        _gridded("exp({0})"),
+        _write_gridded("exp({0})"),
         word="EXP",
         example="AVG(EXP(charge / 1000))",
     ),
@@ -268,16 +268,16 @@ ELEMENTARY = (
         "a to the power of b; NULL if a < 0 and b is not whole, or a = 0 and b < 0",
         math.pow,
         _power,
-        _gridded("power({0}, {1})"),
+        _write_gridded("power({0}, {1})"),
         arguments=2,
-        spelled={"duckdb": _gridded("pow({0}, {1})")},
+        spelled={"duckdb": _write_gridded("pow({0}, {1})")},
     ),
     _elementary(
         "cube_root",
         "the cube root",
         math.cbrt,
         _rising(math.cbrt),
-        _gridded("cbrt({0})"),
+        _write_gridded("cbrt({0})"),
         word="CBRT",
         example="AVG(CBRT(charge))",
     ),
@@ -286,7 +286,7 @@ ELEMENTARY = (
         "the sine of an angle in radians",
         math.sin,
         _wave(math.sin),
-        _gridded("sin({0})"),
+        _write_gridded("sin({0})"),
         word="SIN",
         example="AVG(SIN(age))",
     ),
@@ -295,7 +295,7 @@ ELEMENTARY = (
         "the cosine of an angle in radians",
         math.cos,
         _wave(math.cos),
-        _gridded("cos({0})"),
+        _write_gridded("cos({0})"),
         word="COS",
         example="AVG(COS(age))",
     ),
@@ -304,7 +304,7 @@ ELEMENTARY = (
         "the tangent of an angle in radians; a question clips it",
         math.tan,
         _tangent,
-        _gridded("tan({0})"),
+        _write_gridded("tan({0})"),
         word="TAN",
         example="AVG(GREATEST(LEAST(TAN(age), 9), -9))",
     ),
@@ -313,7 +313,7 @@ ELEMENTARY = (
         "the angle of a sine; NULL if a is beyond 1 or -1",
         math.asin,
         _rising(math.asin, -1.0, 1.0),
-        _gridded("asin({0})", _SIZE),
+        _write_gridded("asin({0})", _SIZE),
         word="ASIN",
         example="AVG(ASIN(age / 120))",
     ),
@@ -322,7 +322,7 @@ ELEMENTARY = (
         "the angle of a cosine; NULL if a is beyond 1 or -1",
         math.acos,
         lambda spans: -_rising(lambda value: -math.acos(value), -1.0, 1.0)(spans),
-        _gridded("acos({0})", _SIZE),
+        _write_gridded("acos({0})", _SIZE),
         word="ACOS",
         example="AVG(ACOS(age / 120))",
     ),
@@ -331,7 +331,7 @@ ELEMENTARY = (
         "the angle of a tangent",
         math.atan,
         _rising(math.atan),
-        _gridded("atan({0})"),
+        _write_gridded("atan({0})"),
         word="ATAN",
         example="AVG(ATAN(age))",
     ),
@@ -340,13 +340,15 @@ ELEMENTARY = (
         "the angle of the point (b, a), -pi to pi; there is one zero",
         lambda y, x: math.atan2(y + 0.0, x + 0.0),
         _angle,
-        _gridded("atan2({0} + 0, {1} + 0)"),
+        _write_gridded("atan2({0} + 0, {1} + 0)"),
         arguments=2,
         word="ATAN2",
         example="AVG(ATAN2(age, charge))",
         spelled={
-            "postgres": _gridded("atan2({0} + CAST('0.0' AS double precision), {1} + CAST('0.0' AS double precision))"),
-            "spark": _gridded("atan2({0} + 0D, {1} + 0D)"),
+            "postgres": _write_gridded(
+                "atan2({0} + CAST('0.0' AS double precision), {1} + CAST('0.0' AS double precision))"
+            ),
+            "spark": _write_gridded("atan2({0} + 0D, {1} + 0D)"),
         },
     ),
     _elementary(
@@ -354,7 +356,7 @@ ELEMENTARY = (
         "the hyperbolic sine",
         math.sinh,
         _rising(math.sinh),
-        _gridded("sinh({0})"),
+        _write_gridded("sinh({0})"),
         word="SINH",
         example="AVG(SINH(age / 120))",
     ),
@@ -363,7 +365,7 @@ ELEMENTARY = (
         "the hyperbolic cosine",
         math.cosh,
         _even(_rising(math.cosh)),
-        _gridded("cosh({0})"),
+        _write_gridded("cosh({0})"),
         word="COSH",
         example="AVG(COSH(age / 120))",
     ),
@@ -372,7 +374,7 @@ ELEMENTARY = (
         "the hyperbolic tangent",
         math.tanh,
         _rising(math.tanh),
-        _gridded("tanh({0})"),
+        _write_gridded("tanh({0})"),
         word="TANH",
         example="AVG(TANH(age))",
     ),

@@ -119,7 +119,7 @@ def between(low: int, high: int) -> BoundsRule:
     return lambda _: Span(Fraction(low), Fraction(high))
 
 
-def mapped(monotone: Callable[[Fraction], int | Fraction]) -> BoundsRule:
+def map_monotone(monotone: Callable[[Fraction], int | Fraction]) -> BoundsRule:
     """Returns the rule of a function of one number that never decreases."""
     return lambda spans: spans[0].map(monotone)
 
@@ -171,7 +171,7 @@ Forms = Form | Mapping[Type | None, Form]
 def exact(text: str, condition: str = "") -> Form:
     """Returns arithmetic of INTs that is computed in wide numbers; where the condition does not hold, it is NULL."""
 
-    def written(database: SqlWriter) -> Template:
+    def write_template(database: SqlWriter) -> Template:
         wide = text.replace("{0}", database.widen("{0}")).replace("{1}", database.widen("{1}"))
         repeats = (1,) if condition else ()
         if not database.narrow_repeats:
@@ -180,7 +180,7 @@ def exact(text: str, condition: str = "") -> Form:
         made = f"CASE WHEN {condition} THEN {wide} END" if condition else wide
         return Template(database.narrow(f"{{{1 + ('{1}' in text)}}}"), repeats, (made,))
 
-    return written
+    return write_template
 
 
 def cast(kind: Type) -> Form:
@@ -254,7 +254,7 @@ class Function:
     calendar: Calendar = field(default=Calendar(), kw_only=True)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """What errors call it."""
         return self.symbol or next(iter(self.words), self.name.upper())
 

@@ -71,7 +71,7 @@ _ASCII_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTU
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _translated(letters: Mapping[int, int]) -> str:
+def _write_translation(letters: Mapping[int, int]) -> str:
     """Every letter as the table has it; the table stands in the text, which is long and understood everywhere."""
     return f"translate({{0}}, '{''.join(map(chr, letters))}', '{''.join(map(chr, letters.values()))}')"
 
@@ -86,7 +86,7 @@ def _length_from(wide: str) -> str:
     return f"greatest(least(CAST({{1}} AS {wide}) + greatest({{2}}, 0), {_LONGEST}) - {_FIRST}, 0)"
 
 
-def _replaced(product: str) -> Template:
+def _write_replacement(product: str) -> Template:
     """The text itself is left out where the result could be long, so that nothing long is ever made."""
     short = f"length({{2}}) <= length({{1}}) OR {product} * length({{2}}) <= {LONGEST_TEXT}"
     return Template(f"replace(CASE WHEN {short} THEN {{0}} END, {{1}}, {{2}})", repeats=(0, 1, 2))
@@ -99,7 +99,9 @@ def _of_text(name: str, meaning: str, compute: Callable[..., Any], sql: Forms, *
     return Function(name, meaning, takes(T, result=T), compute=compute, present=always_present, sql=sql, **words)
 
 
-def _stripped(name: str, meaning: str, compute: Callable[..., Any], written: tuple[Form, Form, str]) -> Function:
+def _make_strip_function(
+    name: str, meaning: str, compute: Callable[..., Any], written: tuple[Form, Form, str]
+) -> Function:
     duckdb, postgres, side = written
     return Function(
         name,
@@ -159,7 +161,7 @@ TEXTS = (
         "upper_case",
         "every letter in upper case, by one table for all databases",
         upper_case,
-        _translated(UPPER),
+        _write_translation(UPPER),
         words=("UPPER",),
         example="GROUP BY UPPER(ward)",
     ),
@@ -167,23 +169,23 @@ TEXTS = (
         "lower_case",
         "every letter in lower case, by one table for all databases",
         lower_case,
-        _translated(LOWER),
+        _write_translation(LOWER),
         words=("LOWER",),
         example="GROUP BY LOWER(ward)",
     ),
-    _stripped(
+    _make_strip_function(
         "strip",
         "without the code points of b, a literal, at both ends",
         lambda text, signs: text.strip(signs),
         ("trim({0}, {1})", "btrim({0}, {1})", "BOTH"),
     ),
-    _stripped(
+    _make_strip_function(
         "strip_left",
         "without the code points of b, a literal, at the beginning",
         lambda text, signs: text.lstrip(signs),
         ("ltrim({0}, {1})", "ltrim({0}, {1})", "LEADING"),
     ),
-    _stripped(
+    _make_strip_function(
         "strip_right",
         "without the code points of b, a literal, at the end",
         lambda text, signs: text.rstrip(signs),
@@ -265,8 +267,11 @@ TEXTS = (
         f"NULL if c is longer than b and length(a) * length(c) > {LONGEST_TEXT}",
         takes(T, T, T, result=T),
         compute=_replace,
-        sql=_replaced("CAST(length({0}) AS bigint)"),
-        spelled={"duckdb": _replaced("length({0})"), "spark": _replaced("CAST(length({0}) AS BIGINT)")},
+        sql=_write_replacement("CAST(length({0}) AS bigint)"),
+        spelled={
+            "duckdb": _write_replacement("length({0})"),
+            "spark": _write_replacement("CAST(length({0}) AS BIGINT)"),
+        },
     ),
     Function(
         "split_part",

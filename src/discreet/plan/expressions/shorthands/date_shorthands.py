@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.expressions.calls import NULL, call, parse_date
 from discreet.plan.expressions.shorthands.shorthand import Shorthand
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
@@ -22,7 +22,7 @@ def as_date(value: Expression) -> Expression:
     if value is NULL:
         return Literal(None, Type.DATE)
     if isinstance(value, Literal) and isinstance(value.value, str):
-        return dated(Type.DATE, value.value)
+        return parse_date(Type.DATE, value.value)
     return value if value.type is Type.DATE else call("to_date", value)
 
 

@@ -57,7 +57,7 @@ def _log(*arguments: Expression) -> Expression:
 _LOGARITHMS: dict[object, str] = {2: "log2", 10: "log10"}
 
 
-def _scaled(factor: float) -> Callable[[Expression], Expression]:
+def _make_scaling(factor: float) -> Callable[[Expression], Expression]:
     return lambda value: call("multiply", value, Literal(factor, Type.FLOAT))
 
 
@@ -81,10 +81,10 @@ def _round(value: Expression, places: Expression = _NO_PLACES) -> Expression:
     given = places.value if isinstance(places, Literal) and places.type is Type.INT else None
     if not isinstance(given, int) or abs(given) > 9:
         raise Mismatch("ROUND takes a number of places from -9 to 9, written out.", "For example {count}.", argument=1)
-    return rounded(value, given)
+    return round_number(value, given)
 
 
-def rounded(value: Expression, places: int) -> Expression:
+def round_number(value: Expression, places: int) -> Expression:
     """Returns a number with so many digits after the point, computed in doubles."""
     scale = Literal(10.0 ** abs(places), Type.FLOAT)
     if places == 0:
@@ -160,13 +160,13 @@ NUMBER_SHORTHANDS = (
         words=("RADIANS",),
         meaning="an angle in degrees as radians",
         example="AVG(RADIANS(age))",
-        expand=_scaled(math.pi / 180),
+        expand=_make_scaling(math.pi / 180),
     ),
     Shorthand(
         words=("DEGREES",),
         meaning="an angle in radians as degrees",
         example="AVG(DEGREES(age))",
-        expand=_scaled(180 / math.pi),
+        expand=_make_scaling(180 / math.pi),
     ),
     Shorthand(
         words=("WIDTH_BUCKET",),

@@ -17,7 +17,7 @@ def _substring(text: Expression, start: Expression, length: Expression = _WHOLE_
     return call("substring", text, start, length)
 
 
-def _left(text: Expression, size: Expression) -> Expression:
+def _take_left(text: Expression, size: Expression) -> Expression:
     return call("substring", text, _ONE, _size(size))
 
 
@@ -68,7 +68,7 @@ TEXT_SHORTHANDS = (
         meaning="the first b code points",
         example="WHERE LEFT(note, 4) = 'note'",
         counts=(2,),
-        expand=_left,
+        expand=_take_left,
     ),
     Shorthand(
         words=("RIGHT",),

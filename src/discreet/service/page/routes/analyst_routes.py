@@ -49,7 +49,7 @@ async def explain(visit: Visit) -> Response:
     return visit.page("fragments/explanation.html", told=found, error=error, key=token(16))
 
 
-def _kept(visit: Visit) -> Kept:
+def _find_answer(visit: Visit) -> Kept:
     number = visit.request.path_params["number"]
     found = visit.site.answers.find(whose(visit), number)
     if found is None:
@@ -60,14 +60,14 @@ def _kept(visit: Visit) -> Kept:
 
 async def kept_answer(visit: Visit) -> Response:
     """Shows an answer once more, by itself."""
-    found = _kept(visit)
+    found = _find_answer(visit)
     outcome = outcome_of(found.document, number=visit.request.path_params["number"])
     return visit.page("answer.html", question=found.question, outcome=outcome)
 
 
 async def export_csv(visit: Visit) -> Response:
     """Gives the rows of a table of an answer as a file."""
-    tables, place = tables_of(_kept(visit).document), visit.request.path_params.get("place", 1)
+    tables, place = tables_of(_find_answer(visit).document), visit.request.path_params.get("place", 1)
     if not 0 < place <= len(tables):
         raise InvalidParameter("table", place, "to be one of the answer's", "Load the page of the answer again.")
     return attachment(tables[place - 1].as_csv(), "text/csv; charset=utf-8", "answer.csv")
@@ -75,7 +75,7 @@ async def export_csv(visit: Visit) -> Response:
 
 async def export_json(visit: Visit) -> Response:
     """Gives the whole document of an answer as a file."""
-    found = _kept(visit)
+    found = _find_answer(visit)
     text = json.dumps({"question": found.question, **found.document}, indent=1)
     return attachment(text, "application/json", "answer.json")
 

@@ -37,7 +37,7 @@ def account(visit: Visit) -> Response:
     if visit.caller.may(Permission.MANAGE_PEOPLE):
         names = [person.name for person in visit.site.identities.people(visit.caller) if not person.disabled]
     actions = [(verb, label_of(verb.name), _fields(visit, verb)) for verb in ACTIONS]
-    done = next((title for verb, title, _ in actions if verb.name == visit.asked("done")), "")
+    done = next((title for verb, title, _ in actions if verb.name == visit.query_parameter("done")), "")
     return visit.page("account.html", **_account(visit), names=names, actions=actions, safe=SAFE, done=done)
 
 
@@ -77,7 +77,7 @@ def _fields(visit: Visit, verb: Verb) -> list[Field]:
 
 
 def _action(verb: Verb) -> PageRoute:
-    def done(visit: Visit) -> Response:
+    def perform_action(visit: Visit) -> Response:
         place = visit.request.path_params["account"]
         if verb.name == "renew" and visit.text("sure") != "yes":
             raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
@@ -85,7 +85,7 @@ def _action(verb: Verb) -> PageRoute:
         return to(f"/accounts/{quote(place, safe='')}?done={verb.name}")
 
     path = f"/accounts/{{account}}/{verb.name}"
-    return PageRoute(method="POST", path=path, permission=verb.permission, handler=done, verbs=(verb.name,))
+    return PageRoute(method="POST", path=path, permission=verb.permission, handler=perform_action, verbs=(verb.name,))
 
 
 # ---------------------------------------------------------------------------------------------------- history
@@ -94,8 +94,8 @@ def _action(verb: Verb) -> PageRoute:
 def history(visit: Visit) -> Response:
     """Shows entries, the newest first: everybody's to those who may see them, else one's own."""
     everybody = visit.caller.may(Permission.SEE_ALL)
-    place, who = visit.asked("account"), visit.asked("who") if everybody else ""
-    before = visit.asked("before")
+    place, who = visit.query_parameter("account"), visit.query_parameter("who") if everybody else ""
+    before = visit.query_parameter("before")
     given = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
     acts, most = visit.site.acts, ON_A_PAGE
     found = acts.recent(visit.caller, account=place or None, analyst=who or None, before=given, limit=most + 1)
@@ -128,7 +128,7 @@ def certificate(visit: Visit) -> Response:
     ended = found["outcome"]
     told["outcome"] = "none yet" if ended is None else f"{ended['entry']}, entry {ended['sequence']}"
     told |= {"question": asked_text(found), "head": _text(found["head"])}
-    return visit.page("certificate.html", sequence=sequence, facts=told, how=found["check"], text=_written(found))
+    return visit.page("certificate.html", sequence=sequence, facts=told, how=found["check"], text=_format_json(found))
 
 
 _TOLD = ("guarantee", "account", "unit", "relation", "analyst", "project", "cost", "sequence", "hash", "time")
@@ -139,7 +139,7 @@ def _text(part: Any) -> str:
     return str(part["text"] if isinstance(part, dict) else part)
 
 
-def _written(found: Document) -> str:
+def _format_json(found: Document) -> str:
     return json.dumps(found, indent=1, sort_keys=True)
 
 
@@ -147,7 +147,7 @@ def export_certificate(visit: Visit) -> Response:
     """Gives a certificate as a file."""
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
-    return attachment(_written(found), "application/json", f"certificate-{sequence}.json")
+    return attachment(_format_json(found), "application/json", f"certificate-{sequence}.json")
 
 
 def show_verify(visit: Visit) -> Response:

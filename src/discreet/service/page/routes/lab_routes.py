@@ -16,7 +16,7 @@ from discreet.service.page.visit import PageRoute, Visit, is_refusal
 
 async def show_attack(visit: Visit) -> Response:
     """Shows the form of the attack lab."""
-    return _page(visit, visit.asked("table"))
+    return _page(visit, visit.query_parameter("table"))
 
 
 async def attack(visit: Visit) -> Response:

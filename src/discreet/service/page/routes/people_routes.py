@@ -31,7 +31,7 @@ def people(visit: Visit, secret: dict[str, str] | None = None) -> Response:
 def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
     """The route of an action; one with a title has a secret as its result, which is shown this once."""
 
-    def done(visit: Visit) -> Response:
+    def perform_action(visit: Visit) -> Response:
         asked = read_form(PEOPLE_VERBS[verb].request, visit.form)
         found = visit.site.acts.perform(visit.caller, asked)
         if not title:
@@ -40,7 +40,7 @@ def _action(path: str, verb: str, title: str = "", hint: str = "") -> PageRoute:
         told = title.format(id=found.get("id"), **asked.document())
         return people(visit, {"title": told, "text": found.get("key", link), "hint": hint})
 
-    return PageRoute(method="POST", path=path, permission=Permission.MANAGE_PEOPLE, handler=done)
+    return PageRoute(method="POST", path=path, permission=Permission.MANAGE_PEOPLE, handler=perform_action)
 
 
 ROUTES = (

@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError, InvalidParameter
 from discreet.service.api.http_responses import status_of
 from discreet.service.caller import Permission
 from discreet.service.desk import OPERATIONS, Document
-from discreet.service.page.file_sources import FileSource, from_path, listed, resolve, store_upload
+from discreet.service.page.file_sources import FileSource, from_path, list_files, resolve, store_upload
 from discreet.service.page.request_forms import AMOUNTS, read_count
 from discreet.service.page.uploaded_form import UploadedForm
 from discreet.service.page.visit import PageRoute, Visit, is_refusal, require_token, to
@@ -54,7 +54,7 @@ class DeclaredColumn(NamedTuple):
             raise InvalidParameter(f"bounds of {self.name}", text, "to be a number", "Write e.g. 0 and 120.") from None
 
     @property
-    def listed(self) -> list[str | int | bool]:
+    def key_values(self) -> list[str | int | bool]:
         """The keys, which stand on lines or have commas between them."""
         texts = self.keys.splitlines() if "\n" in self.keys else self.keys.split(",")
         return [self._key(text.strip()) for text in texts if text.strip()]
@@ -149,7 +149,7 @@ class Declaration:
             "unit": self.unit,
             "budget": self.budget,
             "bounds": {c.name: c.bounds for c in self.columns if c.low and c.high},
-            "keys": {c.name: c.listed for c in self.columns if c.keys},
+            "keys": {c.name: c.key_values for c in self.columns if c.keys},
             "change": list(self.change),
             **{name: self.text(name) for name in ("account", "neighbours", "version")},
         }
@@ -178,17 +178,17 @@ def declaration(visit: Visit) -> Declaration:
     return Declaration(texts=texts, limits=limits, columns=tuple(columns), change=change)
 
 
-def inspected(found: Document, source: str, name: str) -> Declaration:
+def propose_declaration(found: Document, source: str, name: str) -> Declaration:
     """Returns the form that is proposed for a file which a worker has looked into: types, and bounds of kinds by name.
 
     Bounds and keys are never taken from the data.
     """
     texts = {"source": source, "name": name, "unit": str(found.get("unit") or ""), "epsilon": "1"}
-    columns = tuple(map(_proposed, found.get("columns", ())))
+    columns = tuple(map(_propose_column, found.get("columns", ())))
     return Declaration(texts=texts, limits=_LIMITS, columns=columns)
 
 
-def _proposed(column: Mapping[str, Any]) -> DeclaredColumn:
+def _propose_column(column: Mapping[str, Any]) -> DeclaredColumn:
     low, high = column.get("bounds") or ("", "")
     remarks = tuple(map(str, column.get("remarks", ())))
     kind = str(column.get("type", "text"))
@@ -200,7 +200,7 @@ def _proposed(column: Mapping[str, Any]) -> DeclaredColumn:
 
 async def choose_file(visit: Visit) -> Response:
     """Shows where a file can come from."""
-    return visit.page("protect.html", files=listed(visit.site.settings))
+    return visit.page("protect.html", files=list_files(visit.site.settings))
 
 
 async def upload(visit: Visit) -> Response:
@@ -223,10 +223,10 @@ def _to_declare(source: FileSource) -> Response:
 
 async def show_declaration(visit: Visit) -> Response:
     """Shows the form for a file that a worker has looked into."""
-    source = resolve(visit.asked("source"), visit.site.settings)
+    source = resolve(visit.query_parameter("source"), visit.site.settings)
     found = await visit.perform(OPERATIONS["inspect"], {"path": str(source.path)})
     uploaded = source.name.startswith("upload/")
-    told = inspected(found, source.name, "" if uploaded else str(found.get("name", "")))
+    told = propose_declaration(found, source.name, "" if uploaded else str(found.get("name", "")))
     return _form(visit, source, told, found)
 
 

@@ -18,7 +18,7 @@ from discreet.service.api.route_access import address_of
 from discreet.service.identity.openid import OpenIdSignIn
 from discreet.service.identity.rate_limits import network
 from discreet.service.owner.lane import Lane
-from discreet.service.page.visit import Site, Visit, note_refusal, read_posted, rendered, to
+from discreet.service.page.visit import Site, Visit, note_refusal, read_posted, render_page, to
 
 MOST_BODY = 4096
 AWAY, BACK = "/sign-in/provider", "/sign-in/provider/back"
@@ -34,7 +34,7 @@ FAILED = "That link or key does not work: it was used, has expired, or never did
 async def show_sign_in(site: Site, request: Request) -> Response:
     """Shows the form; a link's token is put into it and not used."""
     token, aim = request.query_params.get("token", ""), request.query_params.get("next", "/")
-    return rendered(site, request, "sign_in.html", token=token[:200], aim=local(aim), failed="")
+    return render_page(site, request, "sign_in.html", token=token[:200], aim=local(aim), failed="")
 
 
 async def sign_in(site: Site, request: Request) -> Response:
@@ -48,7 +48,7 @@ async def sign_in(site: Site, request: Request) -> Response:
         else:
             session = known.sign_in_with_key(form.get("key", "").strip(), replaces=before)
     except (NotAuthenticated, InvalidParameter):
-        return _refused(site, request, aim)
+        return _refuse_sign_in(site, request, aim)
     return _with_session(to(aim), site, session)
 
 
@@ -77,7 +77,7 @@ class ProviderSignIn:
             async with self._lane.slot(network(address_of(request))):
                 departure = await asyncio.to_thread(self._provider.begin, f"{site.origin(request)}{BACK}")
         except (TooManyRequests, ServiceUnavailable) as error:
-            return _failed(site, request, str(error), status_of(error))
+            return _render_failure(site, request, str(error), status_of(error))
         response = to(departure.url)
         response.set_cookie(_TICKET, departure.ticket, max_age=_TICKET_SECONDS, **_cookie(site, AWAY, "lax"))
         return response
@@ -95,10 +95,10 @@ class ProviderSignIn:
                     replaces=cookies.get(site.cookie),
                 )
         except NotAuthenticated:
-            return _refused(site, request)
+            return _refuse_sign_in(site, request)
         except (TooManyRequests, ServiceUnavailable) as error:
-            return _failed(site, request, str(error), status_of(error))
-        response = _with_session(rendered(site, request, "signed_in.html"), site, session)
+            return _render_failure(site, request, str(error), status_of(error))
+        response = _with_session(render_page(site, request, "signed_in.html"), site, session)
         response.delete_cookie(_TICKET, **_cookie(site, AWAY, "lax"))
         return response
 
@@ -114,18 +114,18 @@ def _cookie(site: Site, path: str = "/", samesite: str = "strict") -> dict[str, 
     return {"path": path, "secure": site.settings.secure, "httponly": True, "samesite": samesite}
 
 
-def _refused(site: Site, request: Request, aim: str = "/") -> Response:
+def _refuse_sign_in(site: Site, request: Request, aim: str = "/") -> Response:
     """Answers what proves nobody, and counts it."""
     note_refusal(request, NotAuthenticated())
     try:
         site.limits.note_failure(address_of(request))
     except TooManyRequests as error:
-        return _failed(site, request, str(error), 429, aim)
-    return _failed(site, request, FAILED, 401, aim)
+        return _render_failure(site, request, str(error), 429, aim)
+    return _render_failure(site, request, FAILED, 401, aim)
 
 
-def _failed(site: Site, request: Request, why: str, status: int, aim: str = "/") -> Response:
-    return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
+def _render_failure(site: Site, request: Request, why: str, status: int, aim: str = "/") -> Response:
+    return render_page(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
 
 
 def local(aim: str) -> str:

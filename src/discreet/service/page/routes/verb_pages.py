@@ -61,16 +61,18 @@ class VerbPage:
     def route(self, path: str, verb: Verb) -> PageRoute:
         """Returns the route of a verb that is done with the form of this page, which shows the result."""
 
-        async def done(visit: Visit) -> Response:
-            return await self._done(visit, verb)
+        async def perform_action(visit: Visit) -> Response:
+            return await self._perform_verb(visit, verb)
 
-        return PageRoute(method="POST", path=path, permission=verb.permission, handler=done, verbs=(verb.name,))
+        return PageRoute(
+            method="POST", path=path, permission=verb.permission, handler=perform_action, verbs=(verb.name,)
+        )
 
     async def show(self, visit: Visit) -> Response:
         """Shows the form."""
         return self._page(visit)
 
-    async def _done(self, visit: Visit, verb: Verb) -> Response:
+    async def _perform_verb(self, visit: Visit, verb: Verb) -> Response:
         try:
             asked, document = await perform_form(visit, verb, self.usual)
         except DiscreetError as error:
@@ -87,7 +89,10 @@ class VerbPage:
         context = {"outcome": None, "price": None, "error": None, "key": token(16), **shown}
         if visit.partial:
             return visit.page("fragments/outcome.html", status if status == 429 else 200, **context)
-        tables, usual = visit.site.desk.tables(visit.caller), {**self.usual, "sql": visit.asked("sql")[:MOST_DRAFT]}
+        tables, usual = (
+            visit.site.desk.tables(visit.caller),
+            {**self.usual, "sql": visit.query_parameter("sql")[:MOST_DRAFT]},
+        )
         return visit.page(
             self.template,
             status,

@@ -86,7 +86,7 @@ class CatalogLane:
         finished = False
         try:
             async with asyncio.timeout(self._deadline):
-                reply = await _said(process, fields)
+                reply = await _send_request(process, fields)
             finished = bool(reply)
         except (TimeoutError, ConnectionError, ValueError):
             reply = {}
@@ -113,7 +113,7 @@ class CatalogLane:
         """Waits until the process has loaded what it needs, which does not count against a query's deadline."""
         try:
             async with asyncio.timeout(_STARTING):
-                await _said(process, {})
+                await _send_request(process, {})
         except (TimeoutError, ConnectionError, ValueError):
             await self._kill()
             raise ServiceUnavailable("The catalog does not start", "Try again.", retry_after=5) from None
@@ -130,7 +130,7 @@ class CatalogLane:
         await self._kill()
 
 
-async def _said(process: asyncio.subprocess.Process, request: Mapping[str, Any]) -> dict[str, Any]:
+async def _send_request(process: asyncio.subprocess.Process, request: Mapping[str, Any]) -> dict[str, Any]:
     """What the process says to a request; nothing if it has ended."""
     if process.stdin is None or process.stdout is None:
         raise ConnectionError

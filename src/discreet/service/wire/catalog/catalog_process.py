@@ -57,7 +57,7 @@ class Catalogs:
     def reply(self, request: Mapping[str, Any]) -> Reply:
         """Returns columns and rows, or why there are none."""
         try:
-            return self._answered(request)
+            return self._answer_request(request)
         except UnknownTable as error:
             return {"error": "UnknownTable", "name": error.name, "known": error.known[:50]}
         except UnsupportedQuery as error:
@@ -66,7 +66,7 @@ class Catalogs:
         except (DiscreetError, duckdb.Error, RecursionError, ValueError):
             return {"error": "UnsupportedQuery", "reason": "The catalog cannot answer this query.", "hint": _HINT}
 
-    def _answered(self, request: Mapping[str, Any]) -> Reply:
+    def _answer_request(self, request: Mapping[str, Any]) -> Reply:
         scope = CatalogScope(
             tables=catalog_tables.tables(),
             functions=catalog_functions.FUNCTIONS,

@@ -87,7 +87,7 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
     for schema, own in SCHEMAS.items():
         made.execute(f"CREATE SCHEMA {own}")
         for table in shapes()[schema]:
-            made.execute(f'CREATE TABLE {own}."{table}" ({_declared(schema, table)})')
+            made.execute(f'CREATE TABLE {own}."{table}" ({_column_definitions(schema, table)})')
     made.execute("CREATE TABLE pgc.pg_keywords (word VARCHAR, catcode VARCHAR, catdesc VARCHAR)")
     for (schema, table), rows in _content(facts, user, name).items():
         _fill(made, schema, table, rows)
@@ -98,7 +98,7 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
     return made
 
 
-def _declared(schema: str, table: str) -> str:
+def _column_definitions(schema: str, table: str) -> str:
     kinds = columns_of(schema, table)
     return ", ".join(f'"{column}" {_ENGINE_TYPES.get(kind, "VARCHAR")}' for column, kind in kinds.items())
 
@@ -117,7 +117,7 @@ def _fill(made: duckdb.DuckDBPyConnection, schema: str, table: str, rows: Iterab
 def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[Row]]:
     """The rows of all tables that have some."""
     catalog: dict[str, list[Row]] = {
-        **{table: _given(table) for table in shapes()["rows"]},
+        **{table: _constant_rows(table) for table in shapes()["rows"]},
         "pg_namespace": list(_namespaces()),
         "pg_class": [*_system_classes(), *_classes(facts)],
         "pg_attribute": list(_attributes(facts)),
@@ -142,7 +142,7 @@ def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[R
     return placed | {("information_schema", table): rows for table, rows in information.items()}
 
 
-def _given(table: str) -> list[Row]:
+def _constant_rows(table: str) -> list[Row]:
     """The rows that every catalog has."""
     columns = columns_of("pg_catalog", table)
     return [dict(zip(columns, row, strict=True)) for row in shapes()["rows"][table]]
@@ -202,7 +202,7 @@ _ATTRIBUTE = {
 
 
 def _attributes(facts: Facts) -> Iterator[Row]:
-    types = {row["oid"]: row for row in _given("pg_type")}
+    types = {row["oid"]: row for row in _constant_rows("pg_type")}
     for oid, fact in enumerate(facts, FIRST_OID):
         for number, column in enumerate(fact["columns"], 1):
             kind = types[TYPES[column["type"]]]
@@ -250,7 +250,7 @@ def _information_table(fact: Row, name: str) -> Row:
 
 
 def _information_columns(facts: Facts, name: str) -> Iterator[Row]:
-    names = {row["oid"]: row["typname"] for row in _given("pg_type")}
+    names = {row["oid"]: row["typname"] for row in _constant_rows("pg_type")}
     for fact in facts:
         for number, column in enumerate(fact["columns"], 1):
             oid = TYPES[column["type"]]
